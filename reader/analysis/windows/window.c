@@ -5,9 +5,13 @@
  */
 #include "format/base/sized.h"
 #include "reader/analysis/windows/window_job.h"
+#include "reader/core/file/reader_state.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define PIECES_OF_STREAM 128u
+#define PIECE_BLOCKS_MIN 16u
 
 struct tbed_window {
     struct tbed_window_info info;
@@ -17,12 +21,30 @@ struct tbed_window {
 
 /* ---- Pieces ---- */
 
+/*
+ * How many blocks of a stream are read at a time, so that several workers can share it. Where spans need not nest, or only
+ * some count, the spans around a piece cannot be guessed.
+ */
+static size_t piece_blocks(const struct window_job *job, size_t count)
+{
+    if (!tbed_window_can_sketch(job) || tbed_reader_is_reused(job->reader))
+        return count;
+    size_t share = count / PIECES_OF_STREAM;
+    return share < PIECE_BLOCKS_MIN ? PIECE_BLOCKS_MIN : share;
+}
+
 static bool add_exact(struct window_job *job, uint32_t stream, size_t first, size_t count)
 {
-    struct window_piece *piece = TBED_VECTOR_PUSH(&job->pieces);
-    if (piece != NULL)
-        *piece = (struct window_piece){.stream = stream, .first = first, .count = count, .is_last = true};
-    return piece != NULL;
+    size_t size = piece_blocks(job, count);
+    for (size_t end = count, at; end > 0; end = at) {
+        struct window_piece *piece = TBED_VECTOR_PUSH(&job->pieces);
+        if (piece == NULL)
+            return false;
+        at = (end - 1) / size * size;
+        *piece = (struct window_piece){
+            .stream = stream, .first = first + at, .count = end - at, .is_last = end == count};
+    }
+    return true;
 }
 
 static size_t count_blocks(const struct window_job *job)
@@ -144,12 +166,32 @@ static bool append(const struct window_job *job, struct window_piece *piece, str
     return is_done && !rows->is_out_of_memory;
 }
 
+/* Reads those pieces again around which the spans were not those that had been guessed. */
+static enum tbed_status settle_pieces(struct window_job *job)
+{
+    struct window_worker *worker = &job->workers[0];
+    struct window_arounds around = {0};
+    for (size_t i = 0; i < job->pieces.count && worker->status == TBED_OK; i++) {
+        struct window_piece *piece = &job->pieces.items[i];
+        if (piece->is_last)
+            around.spans.count = 0;
+        if (!piece->is_sketch)
+            tbed_window_settle(job, worker, piece, &around);
+    }
+    tbed_vector_free(&around.spans.vector);
+    return worker->status;
+}
+
 /* Leaves one piece of each stream. */
 static enum tbed_status join_pieces(struct window_job *job)
 {
     size_t count = 0;
     for (size_t i = 0; i < job->pieces.count; i++) {
         struct window_piece *piece = &job->pieces.items[i];
+        if (tbed_window_is_cancelled(job))
+            return TBED_ERR_CANCELLED;
+        tbed_window_passage_free(&piece->passage);
+        piece->passage = (struct window_passage){.has_spans = false};
         if (!piece->is_last) {
             if (!append(job, &job->pieces.items[count - 1], piece))
                 return TBED_ERR_MEMORY;
@@ -235,6 +277,8 @@ static enum tbed_status collect(struct tbed_window *window, const struct window_
         return TBED_ERR_MEMORY;
     for (size_t i = 0; i < job->pieces.count; i++) {
         const struct window_piece *piece = &job->pieces.items[i];
+        if (tbed_window_is_cancelled(job))
+            return TBED_ERR_CANCELLED;
         size_t count = piece->rows.parts.count;
         struct tbed_window_part *parts = &window->parts[window->count];
         if (count > 0)
@@ -254,6 +298,7 @@ static void close_worker(struct window_worker *worker)
     tbed_block_spans_free(&worker->spans);
     tbed_stored_ends_free(&worker->ends);
     tbed_vector_free(&worker->stack.vector);
+    tbed_window_passage_free(&worker->passage);
     tbed_vector_free(&worker->headers[0].spans.vector);
     tbed_vector_free(&worker->headers[1].spans.vector);
 }
@@ -262,8 +307,10 @@ static void close_job(struct window_job *job)
 {
     for (unsigned i = 0; job->workers != NULL && i < job->worker_count; i++)
         close_worker(&job->workers[i]);
-    for (size_t i = 0; i < job->pieces.count; i++)
+    for (size_t i = 0; i < job->pieces.count; i++) {
         tbed_window_rows_free(&job->pieces.items[i].rows);
+        tbed_window_passage_free(&job->pieces.items[i].passage);
+    }
     tbed_vector_free(&job->pieces.vector);
     tbed_vector_free(&job->stops.vector);
     free(job->workers);
@@ -281,6 +328,8 @@ enum tbed_status tbed_window_make(struct tbed_reader *reader, const struct tbed_
     struct tbed_window *window = calloc(1, sizeof *window);
     find_times(&job);
     enum tbed_status status = window != NULL ? run(&job) : TBED_ERR_MEMORY;
+    if (status == TBED_OK)
+        status = settle_pieces(&job);
     if (status == TBED_OK)
         status = join_pieces(&job);
     if (status == TBED_OK)

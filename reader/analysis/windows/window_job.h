@@ -12,19 +12,38 @@
 #include "reader/analysis/windows/window_rows.h"
 #include "reader/core/base/workers.h"
 
-struct window_piece {
-    uint32_t stream;
-    size_t first, count;     /* its event blocks */
-    bool is_last;            /* of its stream */
-    bool is_sketch;          /* made from headers */
-    size_t stop, stop_count; /* of a sketch: which headers; see window_sketch.c */
-    struct window_rows rows;
-    struct tbed_window_info counts; /* of this piece; times are not set */
-};
-
 /* A span around the current position of the walk. */
 struct window_around {
     uint64_t begin_tick, end_tick;
+};
+
+/* The outermost first. */
+struct window_arounds {
+    TBED_VECTOR(struct window_around) spans;
+};
+
+/*
+ * What a walk over a piece did to the spans around it. Where it began with spans that were guessed, this decides whether
+ * the true ones would have made a difference.
+ */
+struct window_passage {
+    bool has_spans;
+    struct window_around first;  /* the span that was met first */
+    uint64_t latest_tick;        /* the latest end of all */
+    struct window_arounds outer; /* the spans around the first */
+    size_t kept_count;           /* of these, the walk never left so many */
+    struct window_arounds inner; /* inside of those, at the end of the walk */
+};
+
+struct window_piece {
+    uint32_t stream;
+    size_t first, count;           /* its event blocks */
+    bool is_last;                  /* of its stream */
+    bool is_sketch;                /* made from headers */
+    size_t stop, stop_count;       /* of a sketch: which headers; see window_sketch.c */
+    struct window_passage passage; /* of a piece that is read */
+    struct window_rows rows;
+    struct tbed_window_info counts; /* of this piece; times are not set */
 };
 
 /* A span that a block stores. */
@@ -46,6 +65,7 @@ struct window_header {
 struct window_worker {
     struct block_spans spans;
     TBED_VECTOR(struct window_around) stack;
+    struct window_passage passage;
     struct stored_ends ends;
     struct window_header headers[2];
     enum tbed_status status;
@@ -85,8 +105,17 @@ void tbed_window_take_span(const struct window_job *job, struct window_worker *w
 void tbed_window_take_block(const struct window_job *job, struct window_worker *worker,
                             struct window_piece *piece, size_t index);
 
-/* Reads all of a piece. */
+/* Reads all of a piece. If it is not the last of its stream, the spans around it are guessed. */
 void tbed_window_read(const struct window_job *job, struct window_worker *worker, struct window_piece *piece);
+
+/*
+ * Makes sure that a piece has been read with the spans that are around its end, which 'around' are, and replaces these
+ * by the spans around its start.
+ */
+void tbed_window_settle(const struct window_job *job, struct window_worker *worker,
+                        struct window_piece *piece, struct window_arounds *around);
+
+void tbed_window_passage_free(struct window_passage *passage);
 
 /* Can all that the options ask for be made from headers? */
 bool tbed_window_can_sketch(const struct window_job *job);

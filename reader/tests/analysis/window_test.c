@@ -208,6 +208,32 @@ static void a_window_has_the_parts_that_reach_into_it(void **state)
     }
 }
 
+/*
+ * Blocks are short, so each stream is read in many pieces at a time. What is around a piece is guessed, and wrong where
+ * spans do not nest, ticks go back, blocks are missing or spans are deeper than a block stores.
+ */
+static void streams_are_read_in_pieces(void **state)
+{
+    uint64_t random = 1;
+    (void)state;
+    for (uint64_t seed = 1; seed <= 100; seed++) {
+        uint32_t depth = seed % 5 == 0 ? 100 : (uint32_t)(1 + seed % 13);
+        struct fixture *f = random_trace_in_blocks((unsigned)(seed % ODD_COUNT), depth, seed % 3 == 0,
+                                                   (uint32_t)(5 + seed % 40), seed);
+        f->has_clock = true;
+        f->left_open |= seed % 4 == 0;
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        uint64_t begin = 1 + (random >> 33) % 9000;
+        bool is_part = seed % 2 == 0;
+        ask_of(f,
+               (struct tbed_filter_options){.begin_tick = is_part ? begin : 0,
+                                            .end_tick = is_part ? begin + 4000 : 0},
+               (struct tbed_window_options){.thread_count = (unsigned)(1 + seed % 3),
+                                            .column_count = (uint32_t)(1 + seed * 13),
+                                            .part_max = seed % 3 * 20});
+    }
+}
+
 static void durations_are_rounded_to_the_resolution_of_the_clock(void **state)
 {
     (void)state;
@@ -311,6 +337,7 @@ int main(void)
         cmocka_unit_test(parts_are_those_of_the_oracle),
         cmocka_unit_test(parts_are_found_where_blocks_are_missing),
         cmocka_unit_test(a_window_has_the_parts_that_reach_into_it),
+        cmocka_unit_test(streams_are_read_in_pieces),
         cmocka_unit_test(durations_are_rounded_to_the_resolution_of_the_clock),
         cmocka_unit_test(few_parts_are_wanted_of_many_spans),
         cmocka_unit_test(a_cancelled_window_has_no_result),
