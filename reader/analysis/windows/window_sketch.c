@@ -18,7 +18,7 @@
 #include "reader/core/file/gateway.h"
 #include "reader/core/file/reader_state.h"
 
-#define STOPS_OF_PIECE    256u
+#define STOPS_OF_PIECE    64u
 #define WIDE_COLUMN_COUNT 16u   /* of a block that is read in full */
 #define READ_SHARE        8u    /* these are at most 'exact_block_max' divided by this */
 #define PREFETCH_NBYTES   4096u /* the header, and as many open spans as there usually are */
@@ -113,18 +113,35 @@ void tbed_window_choose_read(struct window_job *job)
     } while (count > job->options->exact_block_max / READ_SHARE);
 }
 
-/* Asks for all that the piece will probably read, so that a cold file costs few waits. */
+static void prefetch_block(const struct window_job *job, size_t at, bool is_read)
+{
+    const struct tbed_indexed *entry = entry_at(job, at);
+    size_t nbytes = entry->cell == 0 ? job->reader->header.page_nbytes : (size_t)1 << entry->shift;
+    if (!is_read && nbytes > PREFETCH_NBYTES)
+        nbytes = PREFETCH_NBYTES;
+    tbed_map_prefetch(&job->reader->map, tbed_indexed_offset(job->reader, entry), nbytes);
+}
+
+/*
+ * Asks for all that the piece will probably read, so that a cold file costs few waits, and no reading ahead. A block that
+ * is read in full needs the ends of those beside it.
+ */
 static void prefetch(const struct window_job *job, const struct window_piece *piece)
 {
+    size_t first, count, end = piece->first + piece->count;
+    tbed_stream_blocks(job->reader, piece->stream, &first, &count);
+    if (end < first + count)
+        prefetch_block(job, end, false);
     for (size_t i = 0; i < piece->stop_count; i++) {
-        size_t at = job->stops.items[piece->stop + i], end = piece->first + piece->count;
-        const struct tbed_indexed *entry = entry_at(job, at);
-        size_t nbytes = entry->cell == 0 ? job->reader->header.page_nbytes : (size_t)1 << entry->shift;
-        bool is_wide =
-            at + 1 < end && entry_at(job, at + 1)->first_tick - entry->first_tick > job->column_ticks;
-        if (!is_wide && nbytes > PREFETCH_NBYTES)
-            nbytes = PREFETCH_NBYTES;
-        tbed_map_prefetch(&job->reader->map, tbed_indexed_offset(job->reader, entry), nbytes);
+        size_t at = job->stops.items[piece->stop + i];
+        bool has_next = at + 1 < first + count;
+        uint64_t end_tick = has_next ? entry_at(job, at + 1)->first_tick : UINT64_MAX;
+        uint64_t ticks = end_tick - entry_at(job, at)->first_tick;
+        prefetch_block(job, at, ticks > job->column_ticks);
+        if (ticks > job->read_ticks && at > first)
+            prefetch_block(job, at - 1, true);
+        if (ticks > job->read_ticks && has_next)
+            prefetch_block(job, at + 1, true);
     }
 }
 
