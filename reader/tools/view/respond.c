@@ -24,6 +24,8 @@ static const struct call calls[] = {
     {"marks", ANSWER_PART " w", true, answer_marks},
     {"plots", ANSWER_PART " w", true, answer_plots},
     {"gaps", "f b e streams", true, answer_gaps},
+    {"span", "f s b depth id quick", true, answer_span},
+    {"search", "f b e streams q regex in max", true, answer_search},
     {"name", "f id", true, answer_name_of},
     {"source", "f id", true, answer_source},
     {"flows", "f b e streams max", true, answer_flows},

@@ -169,17 +169,19 @@ char *answer_label(struct answer *answer, uint32_t id, size_t *nbytes_ret)
     return label;
 }
 
-/* An expression that only this text matches; the caller frees it. NULL: no memory. */
-static char *pattern_of(const char *label, size_t nbytes)
+char *answer_pattern(const char *label, size_t nbytes, bool is_anywhere)
 {
     struct tbed_text pattern = {0};
-    tbed_text_puts(&pattern, "^");
+    if (!is_anywhere)
+        tbed_text_puts(&pattern, "^");
     for (size_t i = 0; i < nbytes; i++) {
         if (strchr("\\.[]{}()*+?|^$", label[i]) != NULL)
             tbed_text_puts(&pattern, "\\");
         tbed_text_put(&pattern, &label[i], 1);
     }
-    tbed_text_put(&pattern, "$", sizeof "$");
+    if (!is_anywhere)
+        tbed_text_puts(&pattern, "$");
+    tbed_text_put(&pattern, "", 1);
     if (pattern.is_out_of_memory)
         free(pattern.bytes);
     return pattern.is_out_of_memory ? NULL : pattern.bytes;
@@ -200,7 +202,7 @@ static bool take_label(struct answer *answer, struct answer_part *part)
     } else {
         return true;
     }
-    part->pattern = part->label != NULL ? pattern_of(part->label, part->label_nbytes) : NULL;
+    part->pattern = part->label != NULL ? answer_pattern(part->label, part->label_nbytes, false) : NULL;
     return part->pattern != NULL || request_refuse(answer->request, "label", "no memory");
 }
 
@@ -289,6 +291,15 @@ static bool take_conditions(struct answer *answer, struct answer_part *part, str
     return true;
 }
 
+static bool take_pattern(const struct answer_part_kind *kind, struct tbed_filter_options *options)
+{
+    if (kind->pattern != NULL) {
+        options->names = &kind->pattern;
+        options->name_count = 1;
+    }
+    return true;
+}
+
 bool answer_part_open_as(struct answer *answer, struct answer_part *part, const struct answer_part_kind *kind,
                          enum answer_status *status_ret)
 {
@@ -298,17 +309,17 @@ bool answer_part_open_as(struct answer *answer, struct answer_part *part, const 
     *status_ret = ANSWER_BAD;
     return take_window(answer, part, kind->begin_name, kind->end_name) && take_streams(answer, part) &&
            (kind->is_plain || take_conditions(answer, part, texts, &options)) &&
-           make_filter(answer, part, &options, status_ret);
+           take_pattern(kind, &options) && make_filter(answer, part, &options, status_ret);
 }
 
 bool answer_part_open(struct answer *answer, struct answer_part *part, enum answer_status *status_ret)
 {
-    return answer_part_open_as(answer, part, &(struct answer_part_kind){"b", "e", false}, status_ret);
+    return answer_part_open_as(answer, part, &(struct answer_part_kind){"b", "e", false, NULL}, status_ret);
 }
 
 bool answer_part_open_plain(struct answer *answer, struct answer_part *part, enum answer_status *status_ret)
 {
-    return answer_part_open_as(answer, part, &(struct answer_part_kind){"b", "e", true}, status_ret);
+    return answer_part_open_as(answer, part, &(struct answer_part_kind){"b", "e", true, NULL}, status_ret);
 }
 
 void answer_part_close(struct answer_part *part)

@@ -56,6 +56,7 @@ bool answer_part_open_plain(struct answer *answer, struct answer_part *part, enu
 struct answer_part_kind {
     const char *begin_name, *end_name;
     bool is_plain;
+    const char *pattern; /* that names must match instead of those of n; NULL: none */
 };
 bool answer_part_open_as(struct answer *answer, struct answer_part *part, const struct answer_part_kind *kind,
                          enum answer_status *status_ret);
@@ -63,6 +64,9 @@ void answer_part_close(struct answer_part *part);
 
 /* The label of an id, in memory of its own, terminated; NULL: no memory. */
 char *answer_label(struct answer *answer, uint32_t id, size_t *nbytes_ret);
+
+/* An expression that only this text matches, or that matches it anywhere; the caller frees it. NULL: no memory. */
+char *answer_pattern(const char *text, size_t nbytes, bool is_anywhere);
 
 /* The status of an answer that a call of the library did not give. */
 enum answer_status answer_fail(struct answer *answer, enum tbed_status status);

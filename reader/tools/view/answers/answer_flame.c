@@ -79,7 +79,8 @@ static enum answer_status compare(struct answer *answer, const struct answer_par
         answer_leave_trace(&old);
         return answer_refuse(answer, ANSWER_BAD, "the clocks of the files count different things");
     }
-    if (answer_part_open_as(&old, &old_part, &(struct answer_part_kind){"ab", "ae", false}, &answer_status)) {
+    if (answer_part_open_as(&old, &old_part, &(struct answer_part_kind){"ab", "ae", false, NULL},
+                            &answer_status)) {
         enum tbed_status status = make_stacks(&old, old_trace, &old_part, &old_stacks);
         if (status == TBED_OK)
             status = make_stacks(answer, answer->trace, part, &stacks);

@@ -16,6 +16,8 @@ enum answer_status answer_flame(struct answer *answer);
 enum answer_status answer_gaps(struct answer *answer);
 enum answer_status answer_marks(struct answer *answer);
 enum answer_status answer_plots(struct answer *answer);
+enum answer_status answer_span(struct answer *answer);
+enum answer_status answer_search(struct answer *answer);
 enum answer_status answer_name_of(struct answer *answer);
 enum answer_status answer_source(struct answer *answer);
 enum answer_status answer_flows(struct answer *answer);
