@@ -1,0 +1,134 @@
+// The search: over names, messages and arguments of all traces; hits are marked in the picture.
+// SPDX-License-Identifier: MIT
+import { ask, Cancelled } from "./api.js";
+import { changed, on, perTick, reveal, select, shared, state } from "./state.js";
+import { byId, count, duration, element, moment, nameElement, plural, say, swatch, visible } from "./text.js";
+import { showStream } from "./tracks.js";
+
+let pending = null;
+let problem = "";
+let total = 0;
+
+async function searchFile(f, signal) {
+    const answer = await ask("search", { f, q: state.query.q, regex: state.query.regex ? 1 : 0, in: "names,messages,arguments", max: 2000 }, signal);
+    total += answer.total;
+    return answer.hits.map(hit => ({ ...hit, f, name: answer.names?.[hit.id] ?? hit.text ?? "" }));
+}
+
+/** Searches all traces for the query; an empty one forgets the hits. */
+export async function search() {
+    pending?.abort();
+    pending = new AbortController();
+    const { signal } = pending;
+    problem = "";
+    total = 0;
+    state.hits = [];
+    state.hit = -1;
+    try {
+        if (state.query.q !== "") {
+            byId("search-place").textContent = "…";
+            const found = await Promise.all(state.files.map((_, f) => searchFile(f, signal)));
+            state.hits = found.flat().sort((one, other) => shared(one.f, one.b) - shared(other.f, other.b));
+        }
+    } catch (error) {
+        if (error instanceof Cancelled)
+            return;
+        problem = error.message;
+    }
+    showPlace();
+    changed("hits");
+    if (state.tab === "search")
+        showSearch(byId("pane"));
+    document.body.dataset.hits = String(state.hits.length);
+}
+
+function showPlace() {
+    const { hits, hit, query } = state;
+    byId("search-place").textContent = problem ? "error" : query.q === "" ? "" : hits.length === 0 ? "none" : `${hit < 0 ? "" : count(hit + 1) + "/"}${count(Math.max(total, hits.length))}`;
+    byId("search-place").title = problem;
+    byId("search").setAttribute("aria-invalid", String(problem !== ""));
+}
+
+/** Goes to a hit: selects it and brings it into sight. */
+function goToHit(index) {
+    const hit = state.hits[index];
+    if (!hit)
+        return;
+    state.hit = index;
+    const isSpan = hit.depth !== undefined && hit.depth !== null;
+    select({ kind: isSpan ? "span" : "mark", f: hit.f, s: hit.s, b: hit.b, e: hit.e, depth: isSpan ? hit.depth : undefined, count: 1, id: hit.id, name: hit.text ?? hit.name, level: 1 });
+    reveal(shared(hit.f, hit.b), shared(hit.f, hit.e));
+    showStream(hit.f, hit.s, hit.depth ?? 0);
+    showPlace();
+    changed("hits");
+    say(`Hit ${index + 1} of ${state.hits.length}: ${visible(hit.text ?? hit.name)}`);
+}
+
+/** The next hit is that after the last one, or the first in the view. */
+function step(by) {
+    const { hits } = state;
+    if (!hits.length)
+        return;
+    let index = state.hit + by;
+    if (state.hit < 0) {
+        const inView = hits.findIndex(hit => shared(hit.f, hit.b) >= state.view.b);
+        index = by > 0 ? Math.max(0, inView) : (inView < 0 ? hits.length : inView) - 1;
+    }
+    goToHit((index + hits.length) % hits.length);
+}
+
+// ---- The panel ----
+
+const ROWS_MAX = 500;
+
+export function showSearch(pane) {
+    if (state.query.q === "" || problem) {
+        pane.replaceChildren(element("p", { class: problem ? "error" : "note" }, problem || "Type into the field above, or press /."));
+        return;
+    }
+    const summary = total > state.hits.length ? `The first ${count(state.hits.length)} of ${plural(total, "hit")}` : plural(state.hits.length, "hit");
+    pane.replaceChildren(element("p", { class: "note" }, summary + (state.hits.length > ROWS_MAX ? `; the first ${ROWS_MAX} are listed, all are marked` : "")),
+        element("table", { "aria-label": "Hits" }, element("thead", {}, element("tr", {}, ...["Text", "At", "Duration", "Thread"].map(title => element("th", { scope: "col" }, title)))),
+            element("tbody", {}, ...state.hits.slice(0, ROWS_MAX).map(hitRow))));
+}
+
+function hitRow(hit, index) {
+    const track = state.files[hit.f].tracks.find(one => one.s === hit.s);
+    return element("tr", { "aria-selected": index === state.hit ? "true" : undefined },
+        element("td", {}, swatch(hit.name), element("button", { class: "link", onclick: () => goToHit(index) }, nameElement(hit.text || hit.name, 200))),
+        element("td", {}, moment(hit.b, perTick(hit.f))), element("td", {}, hit.e > hit.b ? duration(hit.e - hit.b, perTick(hit.f)) : ""),
+        element("td", {}, nameElement(track?.name || String(track?.tid ?? hit.s), 60)));
+}
+
+export function startSearch() {
+    let timer = 0;
+    const field = byId("search"), regex = byId("search-regex");
+    field.value = state.query.q;
+    regex.setAttribute("aria-pressed", String(state.query.regex));
+    field.addEventListener("input", () => {
+        clearTimeout(timer);
+        state.query.q = field.value;
+        timer = setTimeout(search, 200);
+    });
+    regex.addEventListener("click", () => {
+        state.query.regex = !state.query.regex;
+        regex.setAttribute("aria-pressed", String(state.query.regex));
+        search();
+    });
+    byId("search-form").addEventListener("submit", event => {
+        event.preventDefault();
+        step(1);
+    });
+    field.addEventListener("keydown", event => {
+        if (event.key === "Enter" && event.shiftKey) {
+            event.preventDefault();
+            step(-1);
+        }
+    });
+    byId("search-next").addEventListener("click", () => step(1));
+    byId("search-previous").addEventListener("click", () => step(-1));
+    on("go:hit+1", () => step(1));
+    on("go:hit-1", () => step(-1));
+    if (state.query.q)
+        search();
+}
