@@ -209,7 +209,7 @@ class Page:
                 if "context" not in str(error):  # of a page that is just being left
                     raise
                 value = None
-            if value:
+            if value not in (None, False, 0, ""):
                 return value
             if time.monotonic() > limit:
                 raise BrowserError(f"not within {seconds} s: {script}; problems: {self.problems}")

@@ -22,9 +22,11 @@ export async function ask(path, parameters = {}, signal = undefined) {
     }
     if (response.status === 409)
         throw new Cancelled();
-    const answer = await response.json().catch(() => ({}));
-    if (!response.ok)
-        throw new Error(answer.error ?? `${path}: the server answered with status ${response.status}`);
+    const answer = await response.json().catch(() => null);
+    if (signal?.aborted)
+        throw new Cancelled();
+    if (!response.ok || answer === null)
+        throw new Error(answer?.error ?? `${path}: the server answered with status ${response.status}`);
     return answer;
 }
 

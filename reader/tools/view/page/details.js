@@ -117,16 +117,22 @@ async function showSource(span, place) {
     try {
         answer = await ask("source", { f: span.f, id: span.id });
     } catch {
-        return; // the file is not there, which is usual
+        return;
     }
+    if (!answer.lines.length)
+        return;
     const lines = answer.lines.map((line, index) => element("div", { class: answer.first + index === answer.line ? "here" : "" },
         element("span", {}, String(answer.first + index)), element("bdi", {}, visible(line.replaceAll("\t", "    ")))));
-    place.replaceChildren(element("h3", {}, "Source"), element("div", { class: "source", tabindex: 0, "aria-label": "Source" }, ...lines));
-    place.querySelector(".here")?.scrollIntoView({ block: "nearest" });
+    const box = element("div", { class: "source", role: "region", tabindex: 0, "aria-label": "Source" }, ...lines);
+    place.replaceChildren(element("h3", {}, "Source, ", nameElement(`${answer.file}:${answer.line}`)), box);
+    place.hidden = false;
+    const here = box.querySelector(".here");
+    if (here)
+        box.scrollTop = here.offsetTop - box.offsetTop - box.clientHeight / 2;
 }
 
 function showSpan(pane, span, answer) {
-    const scale = perTick(span.f), source = element("div", {});
+    const scale = perTick(span.f), source = element("div", { class: "wide", hidden: true });
     const facts = rows([["Duration", [duration(answer.e - answer.b, scale), answer.open ? " (did not end)" : ""]], ["Self", duration(answer.self, scale)],
         ["Begin", moment(answer.b, scale)], ["Place", rank(answer)], ["Thread", threadName(span.f, span.s)],
         ["Category", answer.category ? nameElement(answer.category) : null], ["Code", location(answer)],
@@ -136,7 +142,7 @@ function showSpan(pane, span, answer) {
     const parents = family(span, "Called by", answer.parents, index => span.depth - answer.parents.length + index);
     const children = family(span, "Calls, longest first", answer.children, () => span.depth + 1);
     pane.replaceChildren(heading({ ...span, id: answer.id }, answer.name), actions(span, answer),
-        element("div", { class: "columns" }, element("div", {}, facts), ...[details, parents, children].filter(part => part)), source);
+        element("div", { class: "columns" }, element("div", {}, facts), ...[details, parents].filter(part => part), source, children ?? ""));
     if (answer.file)
         showSource({ f: span.f, id: answer.id }, source);
 }
@@ -149,10 +155,26 @@ async function fetchSpan(span) {
     return answer;
 }
 
+// ---- Nothing selected: the traces ----
+
+function wallTime(file) {
+    return file.first_wall_ns ? new Date(Number(BigInt(file.first_wall_ns) / 1000000n)).toISOString().replace("T", " ").replace("Z", " UTC") : null;
+}
+
+function traceFacts(file) {
+    const condition = [file.is_live ? "still being written" : null, file.is_killed ? "its program was killed" : null].filter(text => text).join(", ");
+    return element("div", {}, element("h2", {}, nameElement(file.name)), rows([["File", nameElement(file.path, 1000)], ["Kind", file.kind],
+        ["Time", duration(file.ticks, file.ns_per_tick)], ["Began", wallTime(file)], ["Resolution", file.ns_per_tick ? `${+file.ns_per_tick.toPrecision(4)}\u00a0ns` : "its clock does not measure time"],
+        ["Events", `${count(file.event_count)} in ${plural(file.block_count, "block")}`],
+        ["Threads", `${plural(file.tracks.length, "track")} of ${plural(file.processes.length, "process", "processes")}`],
+        ["Dropped", file.dropped_count ? plural(file.dropped_count, "event") : "nothing"], ["Damage", file.damage_count ? plural(file.damage_count, "place") : "none"], ["State", condition]]));
+}
+
 export async function showDetails(pane) {
     const span = state.selected;
     if (!span) {
-        pane.replaceChildren(element("p", { class: "note" }, "Click a span, or press Shift and an arrow. Press ? for all keys."));
+        pane.replaceChildren(element("div", { class: "columns" }, ...state.files.map(traceFacts),
+            element("p", { class: "note" }, "Click a span, or press Shift and an arrow, to see what it is. Press ? for all keys.")));
         return;
     }
     if (span.kind === "filling" && span.count > 1)

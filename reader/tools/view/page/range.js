@@ -14,7 +14,7 @@ export function scope() {
 
 export function scopeElement() {
     const { b, e } = scope(), scale = perTick();
-    return element("span", { class: "note" }, state.range ? `${moment(b, scale, (e - b) / 1000)}, ${duration(e - b, scale)} ` : `All of the time, ${duration(e - b, scale)}. Drag on the ruler to select a part. `,
+    return element("span", { class: "note" }, state.range ? `${moment(b, scale, (e - b) / 1000)} to ${moment(e, scale, (e - b) / 1000)}, ${duration(e - b, scale)}. ` : `All of the time, ${duration(e - b, scale)}. Drag on the ruler to select a part. `,
         state.range ? element("button", { class: "link", onclick: () => { selectRange(null); changed("range-chosen"); } }, "All of the time") : null);
 }
 

@@ -72,8 +72,10 @@ function drawScale(context, width, top, high) {
         context.fillRect(Math.round(x), top + high - 9, 1, 9);
         for (let part = 1; part < 5; part++)
             context.fillRect(Math.round(placeOf(at + step * part / 5)), top + high - 4, 1, 4);
+        const label = rulerLabel(at, anchor, perTick(), step);
         context.fillStyle = looks.faint;
-        context.fillText(rulerLabel(at, anchor, perTick(), step), x + 4, top + high - 10);
+        if (x + 4 + context.measureText(label).width < width)
+            context.fillText(label, x + 4, top + high - 10);
     }
     if (anchor !== null && ticks.length)
         drawAnchor(context, anchor, step, top, high);

@@ -46,6 +46,8 @@ function showPlace() {
     const { hits, hit, query } = state;
     byId("search-place").textContent = problem ? "error" : query.q === "" ? "" : hits.length === 0 ? "none" : `${hit < 0 ? "" : count(hit + 1) + "/"}${count(Math.max(total, hits.length))}`;
     byId("search-place").title = problem;
+    for (const id of ["search-previous", "search-place", "search-next"])
+        byId(id).hidden = query.q === "";
     byId("search").setAttribute("aria-invalid", String(problem !== ""));
 }
 
@@ -129,6 +131,7 @@ export function startSearch() {
     byId("search-previous").addEventListener("click", () => step(-1));
     on("go:hit+1", () => step(1));
     on("go:hit-1", () => step(-1));
+    showPlace();
     if (state.query.q)
         search();
 }

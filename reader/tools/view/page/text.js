@@ -106,7 +106,7 @@ export function duration(ticks, perTick) {
     const value = ns / size;
     if (unit === "s" && value >= 10000)
         return count(Math.round(value)) + "\u00a0s";
-    const digits = unit === "ns" && perTick >= 1 ? 0 : Math.max(0, 3 - Math.floor(Math.log10(Math.abs(value) || 1)));
+    const digits = unit === "ns" ? (perTick >= 1 ? 0 : 1) : Math.max(0, 3 - Math.floor(Math.log10(Math.abs(value) || 1)));
     return value.toFixed(digits) + "\u00a0" + unit;
 }
 
