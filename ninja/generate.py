@@ -1,5 +1,5 @@
 """
-Writes ninja/generated/*.ninja, the list of targets, from the files in the tree. Ninja runs this by itself when a source
+Writes ninja/generated/*.ninja, the list of targets, and page.h, that of the files of a page, from the files in the tree. Ninja runs this by itself when a source
 file is added, renamed or removed, or when a mark (below) may have changed; nothing is listed by hand.
 
 The tables below say which rooms (folders) make up a library or the program. A test is 'tests/**/*_test.c', a fuzz
@@ -42,6 +42,10 @@ PRELOADED = {
     "libtracebed-functions": ["writer/capture/shared", LAUNCH, "writer/capture/functions"],
 }
 RUBY = "writer/capture/ruby/ext/tracebed"
+# The files of this folder are compiled into the object of that source, which includes their list.
+PAGE = "reader/tools/view/page"
+PAGE_SOURCE = "reader/tools/view/page_files.c"
+PAGE_LIST = "ninja/generated/page.h"
 
 ALL_LIBRARIES = " ".join(f"$b/{name}.a" for name in reversed(LIBRARIES))
 TEST_CASES = "ninja/test_cases.c"
@@ -117,8 +121,14 @@ def results(paths):
     return [f"$b/{path.removesuffix('.c')}.result" for path in paths]
 
 
+def page_files():
+    return sorted(os.path.join(PAGE, name) for name in os.listdir(PAGE))
+
+
 def compile_all(paths):
-    return [line for path in paths for line in build(f"$b/{path.removesuffix('.c')}.o", "cc", [path])]
+    after = {PAGE_SOURCE: page_files()}
+    return [line for path in paths
+            for line in build(f"$b/{path.removesuffix('.c')}.o", "cc", [path], after.get(path, ()))]
 
 
 def write_libraries(paths):
@@ -284,6 +294,16 @@ def write(name, lines):
         file.write("\n".join(lines) + "\n")
 
 
+def write_page():
+    """Only if it changes, because every variant depends on it."""
+    lines = ["/* Written by ninja/generate.py. Do not edit. */"]
+    lines += [f'PAGE_FILE({number}, "{os.path.basename(path)}")' for number, path in enumerate(page_files())]
+    text = "\n".join(lines) + "\n"
+    if not os.path.exists(PAGE_LIST) or open(PAGE_LIST, encoding="utf-8").read() != text:
+        with open(PAGE_LIST, "w", encoding="utf-8") as file:
+            file.write(text)
+
+
 def write_dependencies(folders, paths):
     """A folder becomes newer when a file is added or removed. Ninja treats a missing one in this list as changed, not
     as an error, so folders may be removed too."""
@@ -297,6 +317,7 @@ def main():
     folders, paths = walk()
     writers = {"checks": write_checks, "preload": write_preload, "ruby": write_ruby, "targets": write_variant}
     write_dependencies(folders, paths)
+    write_page()
     for name in GENERATED:
         write(name, writers[name](paths))
 

@@ -15,13 +15,13 @@ import cases
 import tree
 from cases import need, output_of
 
-GENERATED = sorted(str(path.relative_to(cases.ROOT)) for path in (cases.ROOT / "ninja/generated").glob("*.ninja"))
+GENERATED = sorted(str(path.relative_to(cases.ROOT)) for path in (cases.ROOT / "ninja/generated").glob("*"))
 SOURCE = "int tbed_added(void);\nint tbed_added(void)\n{\n    return 1;\n}\n"
 TEST = "/*\n * A test.\n *\n%s */\nint main(void)\n{\n    return 0;\n}\n"
 
 
 def copy_tree(folder):
-    for path in [*tree.files(".c", ".h", ".py", ".sh", ".ninja", ".map", ".rb"), *GENERATED]:
+    for path in [*tree.files(".c", ".h", ".py", ".sh", ".ninja", ".map", ".rb", ".html", ".css", ".js"), *GENERATED]:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, folder / path)
     for path in pathlib.Path("fuzz").glob("*/corpus"):

@@ -9,8 +9,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 
 static const char help[] =
     "usage: tracebed info [--json] FILE\n"
@@ -41,31 +39,6 @@ struct state {
     const struct tbed_import_report *foreign; /* NULL: a native trace */
     bool is_written;                          /* a writer is certainly alive */
 };
-
-/* ---- Detecting writers ---- */
-
-/*
- * Writers hold a shared flock. Trying to take the lock could disturb a writer that is closing the file, so the kernel's
- * list of locks is read instead. It may be incomplete in containers and on some file systems.
- */
-static bool is_locked(const char *path)
-{
-    struct stat status;
-    FILE *locks = stat(path, &status) == 0 ? fopen("/proc/locks", "re") : NULL;
-    if (locks == NULL)
-        return false;
-    char line[256], kind[16];
-    unsigned device_major, device_minor;
-    uint64_t inode;
-    bool found = false;
-    while (!found && fgets(line, sizeof line, locks) != NULL)
-        found = sscanf(line, "%*s %15s %*s %*s %*s %x:%x:%" SCNu64, kind, &device_major, &device_minor,
-                       &inode) == 4 &&
-                strcmp(kind, "FLOCK") == 0 && inode == status.st_ino &&
-                device_major == major(status.st_dev) && device_minor == minor(status.st_dev);
-    fclose(locks);
-    return found;
-}
 
 /* ---- Text ---- */
 
@@ -672,7 +645,7 @@ static int show(const char *path, bool json)
         return TOOL_TROUBLE;
     tbed_reader_info(state.reader, &state.info);
     state.foreign = tool_foreign_report(state.reader);
-    state.is_written = !state.info.shut && is_locked(path);
+    state.is_written = !state.info.shut && tool_is_written(path);
     (json ? put_json : put_text)(&state);
     int exit = tool_damage_count(state.reader) > 0 ? TOOL_FOUND : TOOL_FINE;
     tool_tell_damage(path, state.reader);

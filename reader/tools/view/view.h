@@ -1,0 +1,117 @@
+/*
+ * The parts of `tracebed view`: the traces that it shows, and what is served.
+ *
+ * The server (http.c) gets requests and knows nothing of traces; what is answered (answers/) knows nothing of HTTP. Between
+ * them is view_respond(), which needs neither a network nor a thread.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_VIEW_H
+#define TRACEBED_VIEW_H
+
+#include "reader/tools/filter/tool_filter.h"
+#include "reader/tools/view/request.h"
+
+#include <pthread.h>
+
+/* ---- The traces ---- */
+
+/* What a trace is known to have, from a sample of its blocks. */
+struct view_facts {
+    bool is_complete; /* all events were looked at */
+    bool has_spans, has_allocations, has_messages, has_instants, has_flows, has_async;
+    uint32_t *counters; /* ids */
+    size_t counter_count;
+};
+
+struct view_trace {
+    const char *path;
+    struct tbed_reader *reader;
+    struct tool_places places;
+    const struct tbed_format *format; /* NULL: a trace */
+    bool is_written;                  /* a writer is certainly alive */
+    uint64_t generation;              /* that of the view when the trace was found to have changed */
+    struct tool_filter_window window; /* of the command line */
+    bool has_window;
+    uint32_t *streams; /* chosen on the command line, sorted; NULL: all */
+    size_t stream_count;
+    struct view_facts facts;
+    bool has_facts;
+    uint64_t facts_generation;  /* for which they were found */
+    pthread_rwlock_t lock;      /* shared by answers, exclusive for a refresh */
+    pthread_mutex_t facts_lock; /* of the facts and the next; while it is held, the trace may be read */
+    bool has_names;             /* native code was named all at once */
+};
+
+/* A window that is being made; see view_window_begin(). */
+struct view_window {
+    bool is_used;
+    uint64_t page, sequence;
+    bool is_cancelled; /* atomic */
+};
+#define VIEW_WINDOWS_MAX 64
+
+struct view {
+    struct view_trace *traces;
+    size_t trace_count;
+    struct tool_filter filter; /* of the command line: what requests that say nothing else get */
+    unsigned jobs;
+    bool no_symbols;
+    uint64_t generation; /* atomic; rises whenever a trace has changed */
+    pthread_mutex_t windows_lock;
+    struct view_window windows[VIEW_WINDOWS_MAX];
+    bool is_ending; /* atomic */
+};
+
+/* Opens the files. Returns -1, or the exit status after a complaint. */
+int view_open(struct view *view, char *const *paths, size_t count);
+void view_close(struct view *view);
+
+/* Picks up what a live trace has got since, unless its answers leave no time for it. */
+void view_trace_refresh(struct view *view, struct view_trace *trace);
+
+/* Finds symbols for all native code, if names matter to a filter; once. */
+void view_trace_name_all(struct view_trace *trace);
+
+/*
+ * Enters a window that is about to be made for a page (0: for none), and cancels older ones of that page. Returns NULL if a
+ * newer one is being made, or if there are too many.
+ */
+struct view_window *view_window_begin(struct view *view, uint64_t page, uint64_t sequence);
+void view_window_end(struct view *view, struct view_window *window);
+
+/* Cancels what can be cancelled. */
+void view_cancel(struct view *view);
+
+/* ---- What is served ---- */
+
+struct view_response {
+    unsigned status;          /* of HTTP */
+    const char *content_type; /* NULL: JSON */
+    const char *bytes;        /* either into the program, */
+    struct tbed_text text;    /* or, if that is NULL, here; freed by the receiver */
+    size_t nbytes;            /* of 'bytes' */
+};
+
+/* Answers 'target', what follows "/TOKEN/" in a request: a path, perhaps '?' and parameters. */
+void view_respond(struct view *view, const char *target, struct view_response *response_ret);
+
+/* A file of the page; false if there is none of this name. */
+bool view_page_file(const char *name, struct view_response *response_ret);
+
+/* ---- The server ---- */
+
+struct view_server;
+
+/* Listens on the loopback address; 'port' 0: any. NULL after a complaint. */
+struct view_server *view_server_start(struct view *view, uint16_t port);
+
+/* Terminated addresses of the page, valid as long as the server is: for people; and one that works once, for a browser, whose
+ * command line others can see. */
+const char *view_server_address(const struct view_server *server);
+const char *view_server_first_address(const struct view_server *server);
+
+/* Ends running answers, if they end soon. Returns false if some do not: then the process must exit. */
+bool view_server_stop(struct view_server *server);
+
+#endif

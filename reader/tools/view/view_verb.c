@@ -1,0 +1,205 @@
+/*
+ * tracebed view: show traces in the browser.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/tools/view/view.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FILES_MAX 16
+
+static const char help[] =
+    "usage: tracebed view [OPTION]... FILE...\n"
+    "\n"
+    "Show traces in the browser: a timeline of all threads, tables and flame graphs\n"
+    "of any part of it, single calls, memory. Any size opens at once; a trace that is\n"
+    "being written grows as you watch. Ends at ctrl-C. FILE may be '-' for standard\n"
+    "input.\n"
+    "\n"
+    "      --port=N           listen on this port (default: any that is free)\n"
+    "      --no-browser       only print the address\n"
+    "      --no-symbols       show addresses instead of looking up symbols\n"
+    "  -j, --jobs=N           use N threads for each answer (default: one per\n"
+    "                         processor)\n"
+    "      --color=WHEN       use color: never, auto or always\n"
+    "  -h, --help             print this help\n"
+    "\n"
+    "What the page shows at first; it can show the rest, too:\n"
+    "  -b, --begin=T          from T on\n"
+    "  -e, --end=T            up to T\n"
+    "                         T is 1.5 (seconds from the start), 20ms, 300us, 10%,\n"
+    "                         @1795342500.5 or 2026-11-22T10:15:00\n"
+    "  -t, --thread=WHICH     only threads with this id or name\n"
+    "  -p, --process=WHICH    only processes with this id or name\n"
+    "      --stream=N         only stream N ('tracebed info' lists them)\n"
+    "  -n, --name=REGEX       only names that match, a POSIX extended expression\n"
+    "      --exclude=REGEX    no names that match\n"
+    "      --category=NAME    only spans and events of this category\n"
+    "      --minimum-duration=T\n"
+    "                         only spans that take at least T\n"
+    "      --inside=NAME      only what happens within spans of this name\n"
+    "\n"
+    "The address can be opened on this machine only. It contains a secret: whoever\n"
+    "knows it can see the traces, and nothing else, while the command runs. Over ssh,\n"
+    "start it with a --port and forward that port: ssh -L PORT:127.0.0.1:PORT HOST\n"
+    "\n"
+    "Examples:\n"
+    "  tracebed view run.tbed\n"
+    "  tracebed view -b 10% -e 20% run.tbed\n"
+    "  tracebed view --no-browser --port=8000 before.tbed after.tbed\n"
+    "\n"
+    "Exit status: 0 on success; 1 if a file is damaged (everything intact is shown);\n"
+    "2 if the usage is wrong, or a file cannot be read, or no port can be used.\n";
+
+enum { OPTION_PORT = 2000, OPTION_NO_BROWSER, OPTION_NO_SYMBOLS };
+
+struct command {
+    struct view view;
+    uint64_t port;
+    bool no_browser;
+};
+
+static const char *take_option(struct command *command, int option)
+{
+    if (tool_filter_has_option(option))
+        return tool_filter_take_option(&command->view.filter, option, optarg);
+    switch (option) {
+    case 'j':
+        return tool_parse_jobs(optarg, &command->view.jobs);
+    case OPTION_PORT:
+        return tool_parse_u64(optarg, UINT16_MAX, &command->port) ? NULL
+                                                                  : "--port takes a number up to 65535";
+    case OPTION_NO_BROWSER:
+        command->no_browser = true;
+        return NULL;
+    default:
+        command->view.no_symbols = true;
+        return NULL;
+    }
+}
+
+static int parse(int argc, char **argv, struct command *command)
+{
+    static const struct option longs[] = {{"port", required_argument, NULL, OPTION_PORT},
+                                          {"no-browser", no_argument, NULL, OPTION_NO_BROWSER},
+                                          {"no-symbols", no_argument, NULL, OPTION_NO_SYMBOLS},
+                                          {"jobs", required_argument, NULL, 'j'},
+                                          TOOL_FILTER_OPTIONS,
+                                          TOOL_COMMON_OPTIONS,
+                                          {0}};
+    int option, exit;
+    while ((option = tool_option_next(&tool_verb_view, argc, argv, "hj:" TOOL_FILTER_SHORTS, longs, &exit)) !=
+           -1) {
+        const char *wrong = take_option(command, option);
+        if (wrong != NULL)
+            return tool_usage(&tool_verb_view, wrong);
+    }
+    if (exit >= 0)
+        return exit;
+    if (optind == argc)
+        return tool_usage(&tool_verb_view, "missing FILE operand");
+    return argc - optind > FILES_MAX ? tool_usage(&tool_verb_view, "too many FILE operands") : -1;
+}
+
+/* ---- The browser ---- */
+
+static bool has_desktop(void)
+{
+    const char *const names[] = {"DISPLAY", "WAYLAND_DISPLAY", "BROWSER"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *value = getenv(names[i]);
+        if (value != NULL && *value != '\0')
+            return true;
+    }
+    return false;
+}
+
+/* Starts it without waiting for it; what it prints does not belong here. */
+static bool start_browser(const char *address)
+{
+    char *arguments[] = {(char[]){"xdg-open"}, strdup(address), NULL};
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    pid_t child;
+    sigemptyset(&none);
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setpgroup(&attributes, 0); /* ctrl-C does not end it */
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        posix_spawn_file_actions_addopen(&files, fd, "/dev/null", fd == 0 ? O_RDONLY : O_WRONLY, 0);
+    bool is_started = arguments[1] != NULL &&
+                      posix_spawnp(&child, arguments[0], &files, &attributes, arguments, environ) == 0;
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&files);
+    free(arguments[1]);
+    return is_started;
+}
+
+/* ---- All of it ---- */
+
+/* Blocks the signals that end the command, for the threads of the server too. */
+static void block_signals(sigset_t *ends, sigset_t *before)
+{
+    sigemptyset(ends);
+    sigaddset(ends, SIGINT);
+    sigaddset(ends, SIGTERM);
+    sigaddset(ends, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, ends, before);
+}
+
+static int exit_status(const struct view *view)
+{
+    bool is_damaged = false;
+    for (size_t i = 0; i < view->trace_count; i++) {
+        tool_tell_damage(view->traces[i].path, view->traces[i].reader);
+        is_damaged |= tool_damage_count(view->traces[i].reader) > 0;
+    }
+    return is_damaged ? TOOL_FOUND : TOOL_FINE;
+}
+
+static int serve(struct command *command)
+{
+    sigset_t ends, before;
+    int number;
+    block_signals(&ends, &before);
+    struct view_server *server = view_server_start(&command->view, (uint16_t)command->port);
+    if (server == NULL) {
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        return TOOL_TROUBLE;
+    }
+    printf("%s\n", view_server_address(server));
+    fflush(stdout);
+    if (!command->no_browser && has_desktop() && !start_browser(view_server_first_address(server)))
+        tool_complain("view: xdg-open is missing; open the address in a browser");
+    sigwait(&ends, &number);
+    bool is_stopped = view_server_stop(server);
+    int exit = tool_finish(exit_status(&command->view));
+    if (!is_stopped)
+        _exit(exit); /* answers still use the traces */
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return exit;
+}
+
+static int run(int argc, char **argv)
+{
+    struct command command = {0};
+    int exit = parse(argc, argv, &command);
+    if (exit < 0)
+        exit = view_open(&command.view, argv + optind, (size_t)(argc - optind));
+    if (exit < 0)
+        exit = serve(&command);
+    view_close(&command.view);
+    return exit;
+}
+
+const struct tool_verb tool_verb_view = {"view", "show traces in the browser", help, run};
