@@ -2,6 +2,7 @@
 // most one request for a window is under way, and one waits; newer ones replace it.
 // SPDX-License-Identifier: MIT
 import { bounds, changed, localRange, state } from "./state.js";
+import { labelOf } from "./text.js";
 
 const page = Math.random().toString(36).slice(2, 12);
 let sequence = 0;
@@ -27,6 +28,8 @@ export async function ask(path, parameters = {}, signal = undefined) {
         throw new Cancelled();
     if (!response.ok || answer === null)
         throw new Error(answer?.error ?? `${path}: the server answered with status ${response.status}`);
+    for (const [id, name] of Object.entries(answer.names ?? {}))
+        answer.names[id] = labelOf(name);
     return answer;
 }
 
@@ -92,11 +95,9 @@ async function turn() {
         try {
             await pass(order, running);
         } catch (error) {
-            if (!(error instanceof Cancelled)) {
+            if (!(error instanceof Cancelled))
                 setLoading("failed");
-                changed("trouble:" + error.message);
-                trouble(error);
-            }
+            showUnlessCancelled(error);
         }
         running = null;
     }
@@ -105,6 +106,11 @@ async function turn() {
 let trouble = () => {};
 export function onTrouble(listener) {
     trouble = listener;
+}
+
+function showUnlessCancelled(error) {
+    if (!(error instanceof Cancelled))
+        trouble(error);
 }
 
 function setLoading(what) {
@@ -136,8 +142,7 @@ async function pass(order, run) {
     changed("data");
     if (wanted !== null)
         return;
-    const others = Promise.all(jobs.map(job => extrasOf(job, run)));
-    others.catch(() => {});
+    const others = Promise.all(jobs.map(job => extrasOf(job, run).catch(showUnlessCancelled)));
     for (const job of jobs)
         if (!sums[job.f].isExact)
             await windowOf(job, 0, run);
@@ -164,7 +169,7 @@ async function extrasOf(job, run) {
     const time = { f, b: range.b, e: range.e };
     const made = { ...range, gaps: [], marks: new Map(), marksNames: {}, plots: [], arrows: [], async: [], names: {} };
     const asked = [ask("gaps", time, signal).then(answer => { made.gaps = answer.gaps; })];
-    if (has.messages)
+    if (has.messages || has.instants)
         asked.push(ask("marks", { ...time, w: columns, streams: streamsOf(job) }, signal).then(answer => {
             made.marks = new Map(answer.streams.map(stream => [stream.s, stream.marks]));
             made.marksNames = answer.names;
@@ -211,21 +216,22 @@ function addBusy(busy, begin, length, ticks) {
 // ---- Live traces ----
 
 /** Asks each half second whether a live trace has grown, until none is live. */
-export function watch(grown) {
+export function watch(generation, grown) {
     const poll = async () => {
         try {
-            const answer = await ask("trace", { since: state.files.map(file => file.generation).join(",") });
-            if (answer.files.some((file, f) => file.generation !== state.files[f].generation || file.is_live !== state.files[f].is_live))
-                grown(answer.files);
+            const answer = await ask("trace", { since: generation });
+            generation = answer.generation;
+            if (answer.files.length)
+                grown(state.files.map(file => answer.files.find(other => other.f === file.f) ?? file));
+            again(500);
         } catch (error) {
             trouble(error);
-            return;
+            again(5000);
         }
-        again();
     };
-    const again = () => {
+    const again = wait => {
         if (state.files.some(file => file.is_live))
-            setTimeout(poll, 500);
+            setTimeout(poll, wait);
     };
-    again();
+    again(500);
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 import { ask, Cancelled, filters } from "./api.js";
 import { changed, on, perTick, reveal, select, selectRange, shared, state, zoomTo } from "./state.js";
-import { byId, count, duration, element, moment, nameElement, percent, plural, say, swatch, visible } from "./text.js";
+import { byId, bytes, count, duration, element, moment, nameElement, percent, plural, say, swatch, visible } from "./text.js";
 import { showStream } from "./tracks.js";
 
 let known = null; // {key, answer}: what the server said of the selected span
@@ -163,9 +163,9 @@ function wallTime(file) {
 
 function traceFacts(file) {
     const condition = [file.is_live ? "still being written" : null, file.is_killed ? "its program was killed" : null].filter(text => text).join(", ");
-    return element("div", {}, element("h2", {}, nameElement(file.name)), rows([["File", nameElement(file.path, 1000)], ["Kind", file.kind],
+    return element("div", {}, element("h2", {}, nameElement(file.name)), rows([["File", nameElement(file.path, 1000)], ["Kind", [file.kind, file.format ? ` (${file.format})` : "", file.is_ring ? ", the last part of it (a flight recorder)" : ""].join("")],
         ["Time", duration(file.ticks, file.ns_per_tick)], ["Began", wallTime(file)], ["Resolution", file.ns_per_tick ? `${+file.ns_per_tick.toPrecision(4)}\u00a0ns` : "its clock does not measure time"],
-        ["Events", `${count(file.event_count)} in ${plural(file.block_count, "block")}`],
+        ["Size", [file.nbytes === undefined ? "" : bytes(file.nbytes) + ", ", plural(file.block_count, "block"), " of events"]],
         ["Threads", `${plural(file.tracks.length, "track")} of ${plural(file.processes.length, "process", "processes")}`],
         ["Dropped", file.dropped_count ? plural(file.dropped_count, "event") : "nothing"], ["Damage", file.damage_count ? plural(file.damage_count, "place") : "none"], ["State", condition]]));
 }

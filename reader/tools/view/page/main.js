@@ -10,7 +10,7 @@ import { showMemory } from "./memory.js";
 import { showRange, startRange } from "./range.js";
 import { drawRuler, listenToRuler, readRulerLooks, viewText } from "./ruler.js";
 import { showSearch, startSearch } from "./search.js";
-import { bounds, changed, firstView, on, setView, state } from "./state.js";
+import { bounds, changed, firstView, on, setView, shared, state } from "./state.js";
 import { byId, count, element, plural, setColors, visible } from "./text.js";
 import { layOut, streamsInSight, toggleAll } from "./tracks.js";
 
@@ -245,11 +245,17 @@ function fillFields() {
     byId("depths").value = String(state.depth);
 }
 
+/** What the command line asked for, of all files. */
+function initialView() {
+    const asked = state.files.map((file, f) => file.initial && { b: shared(f, file.initial.b), e: shared(f, file.initial.e) }).filter(range => range);
+    return asked.length ? { b: Math.min(...asked.map(range => range.b)), e: Math.max(...asked.map(range => range.e)) } : null;
+}
+
 async function start() {
     startDrawing();
-    const { files } = await ask("trace");
+    const { files, generation } = await ask("trace");
     state.files = files;
-    const view = readAddress(location.hash);
+    const view = readAddress(location.hash) ?? initialView();
     applyTheme();
     fillFields();
     showTitle();
@@ -272,7 +278,7 @@ async function start() {
     await new Promise(resolve => on("complete", resolve));
     document.body.dataset.ready = "1";
     loadOverview(pictureWidth()).catch(showTrouble);
-    watch(grow);
+    watch(generation, grow);
 }
 
 addEventListener("hashchange", () => {

@@ -30,6 +30,11 @@ export function shorten(text, length) {
     return text.slice(0, end) + "…";
 }
 
+/** The name of an event without its arguments, which are behind U+001E. */
+export function labelOf(name) {
+    return String(name).split("\x1e", 1)[0];
+}
+
 // ---- Elements ----
 
 /** An element; strings among its children become text. Keys that begin with "on" are listeners. */

@@ -40,7 +40,7 @@ function fileNode(f) {
     if (file.has.async)
         node.children.push(leaf("async", "a", "Asynchronous spans", { detail: "" }));
     for (const counter of file.counters)
-        node.children.push(leaf("plot", "c" + counter.id, counter.name, { plot: counter.id, detail: counter.unit }));
+        node.children.push(leaf("plot", "c" + counter.id, counter.name, { plot: counter.id, detail: counter.unit ?? "" }));
     if (file.has.allocations)
         node.children.push(leaf("plot", "m", "Memory in use", { plot: "memory", detail: "bytes" }));
     return node;
@@ -211,7 +211,7 @@ export function toggleAll() {
 
 function siblings(row) {
     const prefix = row.kind === "file" ? "" : "f" + row.f;
-    const index = rows.indexOf(row);
+    const index = rows.findIndex(other => other.key === row.key);
     let first = index;
     while (first > 0 && rows[first - 1].level >= row.level)
         first--;
