@@ -17,7 +17,7 @@ export async function ask(path, parameters = {}, signal = undefined) {
             query.set(key, value);
     let response;
     try {
-        response = await fetch(path + (query.size === 0 ? "" : "?" + query), { signal, cache: "no-store" });
+        response = await fetch(path + (query.size === 0 ? "" : "?" + query.toString().replaceAll("%2C", ",")), { signal, cache: "no-store" });
     } catch (error) {
         throw signal?.aborted ? new Cancelled() : new Error("The server does not answer. Is 'tracebed view' still running?", { cause: error });
     }
@@ -155,7 +155,7 @@ async function pass(order, run) {
 
 function streamsOf(job) {
     const all = state.files[job.f].tracks.length;
-    return job.streams.length === all ? undefined : job.streams.join(",");
+    return job.streams.length === all || job.streams.length > 1000 ? undefined : job.streams.join(",");
 }
 
 async function windowOf(job, sketch, run) {
@@ -189,7 +189,21 @@ async function extrasOf(job, run) {
 
 export const overview = [];
 
+let isOverviewDue = false;
+
+/** Asks for it anew, unless that is under way. */
 export async function loadOverview(columns) {
+    if (isOverviewDue)
+        return;
+    isOverviewDue = true;
+    try {
+        await askOverview(columns);
+    } finally {
+        isOverviewDue = false;
+    }
+}
+
+async function askOverview(columns) {
     for (const [f, file] of state.files.entries()) {
         const answer = await ask("window", { f, b: 0, e: file.ticks, w: columns, depth: 1, max: 20000, sketch: 1,
             seq: ++sequence, page: page + "o" });

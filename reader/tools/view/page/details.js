@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 import { ask, Cancelled, filters } from "./api.js";
 import { changed, on, perTick, reveal, select, selectRange, shared, state, zoomTo } from "./state.js";
-import { byId, bytes, count, duration, element, moment, nameElement, percent, plural, say, swatch, visible } from "./text.js";
+import { byId, bytes, count, duration, element, labelOf, moment, nameElement, percent, plural, say, swatch, visible } from "./text.js";
 import { showStream } from "./tracks.js";
 
 let known = null; // {key, answer}: what the server said of the selected span
@@ -82,6 +82,10 @@ function showMark(pane, span) {
 
 // ---- A span ----
 
+function titleOf(answer) {
+    return answer.label || labelOf(answer.name);
+}
+
 function jump(f, answer, what, text) {
     return element("button", { disabled: !answer[what], onclick: () => goTo(f, answer[what]), "data-go": what }, text);
 }
@@ -108,7 +112,7 @@ function family(span, title, list, depthOf) {
         return null;
     const scale = perTick(span.f);
     return element("div", {}, element("h3", {}, title), element("table", {}, element("tbody", {}, ...list.map((one, index) => element("tr", {},
-        element("td", {}, swatch(one.name), element("button", { class: "link", onclick: () => goTo(span.f, { ...one, s: span.s, depth: depthOf(index) }) }, nameElement(one.name, 120))),
+        element("td", {}, swatch(labelOf(one.name)), element("button", { class: "link", onclick: () => goTo(span.f, { ...one, s: span.s, depth: depthOf(index) }) }, nameElement(labelOf(one.name), 120))),
         element("td", {}, duration(one.e - one.b, scale)))))));
 }
 
@@ -141,7 +145,7 @@ function showSpan(pane, span, answer) {
         rows(answer.args.map(([key, value]) => [nameElement(key), nameElement(value, 4000)]))) : null;
     const parents = family(span, "Called by", answer.parents, index => span.depth - answer.parents.length + index);
     const children = family(span, "Calls, longest first", answer.children, () => span.depth + 1);
-    pane.replaceChildren(heading({ ...span, id: answer.id }, answer.name), actions(span, answer),
+    pane.replaceChildren(heading({ ...span, id: answer.id }, titleOf(answer)), actions(span, answer),
         element("div", { class: "columns" }, element("div", {}, facts), ...[details, parents].filter(part => part), source, children ?? ""));
     if (answer.file)
         showSource({ f: span.f, id: answer.id }, source);
@@ -191,10 +195,10 @@ async function showOneSpan(pane, span) {
         if (state.selected !== span || state.tab !== "span")
             return;
         span.e = answer.e;
-        span.name = answer.name;
+        span.name = titleOf(answer);
         showSpan(pane, span, answer);
         changed("shown");
-        document.body.dataset.span = visible(answer.name);
+        document.body.dataset.span = visible(span.name);
     } catch (error) {
         if (!(error instanceof Cancelled))
             pane.replaceChildren(element("p", { class: "error" }, error.message));
@@ -231,7 +235,7 @@ export function startDetails() {
     for (const what of ["previous", "next", "slowest"])
         on("go:" + what, () => go(what));
     on("go:align", align);
-    on("files only", () => { known = null; });
+    on("only", () => { known = null; });
     on("selected", () => { delete document.body.dataset.span; });
     byId("pane").addEventListener("keydown", event => {
         if (event.key === "Escape")

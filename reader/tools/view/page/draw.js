@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 import { extras, pictureKey, pictures } from "./api.js";
 import { shared, state } from "./state.js";
-import { byId, colorOf, count, isolated, visible } from "./text.js";
+import { byId, bytes, colorOf, count, isolated, visible } from "./text.js";
 import { rowAt, rowOf, rows, size, threadsBelow } from "./tracks.js";
 
 let canvas, context, looks = {};
@@ -247,6 +247,8 @@ function drawPlot(row, top) {
 }
 
 export function plotValue(row, value) {
+    if (row.detail === "bytes")
+        return bytes(Math.round(value));
     const text = Math.abs(value) >= 1e6 ? count(Math.round(value)) : String(+value.toPrecision(6));
     return row.detail ? `${text} ${visible(row.detail)}` : text;
 }
@@ -345,7 +347,7 @@ function drawArrow(fromRow, x0, toRow, x1, offset) {
 
 function drawHits(offset) {
     context.fillStyle = context.strokeStyle = looks.hit;
-    state.hits.forEach((hit, index) => {
+    [...state.hits, ...state.nearHits].forEach((hit, index) => {
         const row = rowOf(hit.f, hit.s);
         const x0 = placeOf(shared(hit.f, hit.b)), x1 = placeOf(shared(hit.f, hit.e));
         if (!row || x1 < 0 || x0 > width || row.y - offset > height || row.y + row.height < offset)

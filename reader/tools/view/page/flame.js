@@ -10,7 +10,7 @@ import { byId, colorOf, colorOfChange, count, duration, element, isolated, nameE
 
 /** The nodes of an answer as a tree below a root that is all of it. */
 export function treeOf(answer, format) {
-    const root = { name: "all", total: answer.total, self: 0, count: 0, old: answer.old_total ?? 0, parent: null, children: [], depth: 0 };
+    const root = { name: "all", total: answer.total, self: 0, count: 0, old: 0, parent: null, children: [], depth: 0 };
     const made = answer.nodes.map(([, name, total, self, calls, old]) => ({ name, total, self, count: calls, old, parent: null, children: [], depth: 0 }));
     let deepest = 0;
     answer.nodes.forEach(([parent], index) => {
@@ -20,6 +20,7 @@ export function treeOf(answer, format) {
         deepest = Math.max(deepest, above.depth + 1);
         above.children.push(made[index]);
     });
+    root.old = answer.old_total ?? root.children.reduce((all, node) => all + (node.old ?? 0), 0);
     root.total = Math.max(root.total ?? 0, root.children.reduce((all, node) => all + node.total, 0));
     for (const node of [root, ...made])
         node.children.sort((one, other) => other.total - one.total);

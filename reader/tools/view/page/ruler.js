@@ -31,12 +31,17 @@ function drawOverview(context, width, high) {
             return;
         const top = Math.max(1, known.busy.reduce((one, other) => Math.max(one, other), 0));
         const share = high / state.files.length, floor = share * (f + 1);
+        const xOf = index => (shared(f, Math.min(index * known.column, file.ticks)) - all.b) * scale;
         context.fillStyle = looks.busy;
+        context.beginPath();
+        context.moveTo(xOf(0), floor);
         known.busy.forEach((busy, index) => {
-            const x0 = (shared(f, index * known.column) - all.b) * scale, x1 = (shared(f, (index + 1) * known.column) - all.b) * scale;
-            const y = busy / top * (share - 4);
-            context.fillRect(x0, floor - y, Math.max(x1 - x0, 0.5) + 0.1, y);
+            const y = floor - busy / top * (share - 4);
+            context.lineTo(xOf(index), y);
+            context.lineTo(xOf(index + 1), y);
         });
+        context.lineTo(xOf(known.busy.length), floor);
+        context.fill();
     });
     context.fillStyle = looks.hit;
     for (const hit of state.hits)

@@ -1,18 +1,17 @@
 // The search: over names, messages and arguments of all traces; hits are marked in the picture.
 // SPDX-License-Identifier: MIT
 import { ask, Cancelled } from "./api.js";
-import { changed, on, perTick, reveal, select, shared, state } from "./state.js";
-import { byId, count, duration, element, moment, nameElement, plural, say, swatch, visible } from "./text.js";
+import { changed, localRange, on, perTick, reveal, select, shared, state } from "./state.js";
+import { byId, count, duration, element, labelOf, moment, nameElement, plural, say, swatch, visible } from "./text.js";
 import { showStream } from "./tracks.js";
 
 let pending = null;
 let problem = "";
 let total = 0;
 
-async function searchFile(f, signal) {
-    const answer = await ask("search", { f, q: state.query.q, regex: state.query.regex ? 1 : 0, in: "names,messages,arguments", max: 2000 }, signal);
-    total += answer.total;
-    return answer.hits.map(hit => ({ ...hit, f, name: answer.names?.[hit.id] ?? hit.text ?? "" }));
+async function searchFile(f, signal, range = {}) {
+    const answer = await ask("search", { f, q: state.query.q, regex: state.query.regex ? 1 : 0, in: "names,messages,arguments", max: 2000, ...range }, signal);
+    return { total: answer.total, hits: answer.hits.map(hit => ({ ...hit, f, name: answer.names?.[hit.id] ?? labelOf(hit.text ?? "") })) };
 }
 
 /** Searches all traces for the query; an empty one forgets the hits. */
@@ -23,12 +22,14 @@ export async function search() {
     problem = "";
     total = 0;
     state.hits = [];
+    state.nearHits = [];
     state.hit = -1;
     try {
         if (state.query.q !== "") {
             byId("search-place").textContent = "…";
             const found = await Promise.all(state.files.map((_, f) => searchFile(f, signal)));
-            state.hits = found.flat().sort((one, other) => shared(one.f, one.b) - shared(other.f, other.b));
+            total = found.reduce((all, one) => all + one.total, 0);
+            state.hits = found.flatMap(one => one.hits).sort((one, other) => shared(one.f, one.b) - shared(other.f, other.b));
         }
     } catch (error) {
         if (error instanceof Cancelled)
@@ -37,9 +38,30 @@ export async function search() {
     }
     showPlace();
     changed("hits");
+    searchNear();
     if (state.tab === "search")
         showSearch(byId("pane"));
     document.body.dataset.hits = String(state.hits.length);
+}
+
+/** Where there are more hits than are known, those in the view are asked for by themselves, so that all are marked. */
+async function searchNear() {
+    if (total <= state.hits.length || problem)
+        return;
+    const { signal } = pending, found = [];
+    try {
+        for (const f of state.files.keys()) {
+            const range = localRange(f, state.view);
+            if (range)
+                found.push(...(await searchFile(f, signal, range)).hits);
+        }
+    } catch {
+        return; // a newer search, or what the first one has already shown
+    }
+    if (!signal.aborted) {
+        state.nearHits = found;
+        changed("hits");
+    }
 }
 
 function showPlace() {
@@ -97,7 +119,7 @@ export function showSearch(pane) {
 function hitRow(hit, index) {
     const track = state.files[hit.f].tracks.find(one => one.s === hit.s);
     return element("tr", { "aria-selected": index === state.hit ? "true" : undefined },
-        element("td", {}, swatch(hit.name), element("button", { class: "link", onclick: () => goToHit(index) }, nameElement(hit.text || hit.name, 200))),
+        element("td", {}, swatch(hit.name), element("button", { class: "link", onclick: () => goToHit(index) }, nameElement((hit.text || hit.name).replaceAll("\x1e", "  "), 200))),
         element("td", {}, moment(hit.b, perTick(hit.f))), element("td", {}, hit.e > hit.b ? duration(hit.e - hit.b, perTick(hit.f)) : ""),
         element("td", {}, nameElement(track?.name || String(track?.tid ?? hit.s), 60)));
 }
@@ -129,6 +151,7 @@ export function startSearch() {
     });
     byId("search-next").addEventListener("click", () => step(1));
     byId("search-previous").addEventListener("click", () => step(-1));
+    on("complete", searchNear);
     on("go:hit+1", () => step(1));
     on("go:hit-1", () => step(-1));
     showPlace();

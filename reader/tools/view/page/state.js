@@ -9,13 +9,13 @@ export const state = {
     past: [], future: [],
     selected: null, // {f, s, b, depth} in ticks of its file, and {e, count, id, name} as far as known
     range: null, // {b, e}
-    hits: [], hit: -1, query: { q: "", regex: false },
+    hits: [], hit: -1, nearHits: [], // those of the search; if there are too many, also all in the view
+    query: { q: "", regex: false },
     only: "", trackFilter: "", depth: 32,
     collapsed: new Set(), order: [],
     bookmarks: [], // {b, e, note}
     shifts: [0, 0], anchor: null, // offset of each file; the span that the next one is aligned with
     theme: "auto", tab: "span", table: {},
-    hover: null,
 };
 
 // ---- Listeners ----

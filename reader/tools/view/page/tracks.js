@@ -303,4 +303,4 @@ function showHeads() {
     byId("content").style.height = contentHeight + "px";
 }
 
-on("theme", () => layOut());
+on("only", () => deepest.clear());
