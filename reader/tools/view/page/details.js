@@ -75,8 +75,18 @@ function showFilling(pane, span) {
 
 const LEVELS = ["Instant", "Message", "Warning", "Error"];
 
+/** What a message says: its name is only the format, if it has one. */
+async function showMessage(span, place) {
+    const { hits } = await ask("search", { f: span.f, q: ".", regex: 1, in: "messages", b: span.b, e: span.b + 1, max: 20 });
+    const texts = hits.filter(hit => hit.s === span.s && hit.text).map(hit => hit.text);
+    place.replaceChildren(...texts.map(text => element("p", {}, nameElement(text, 4000))));
+}
+
 function showMark(pane, span) {
-    pane.replaceChildren(heading(span, span.name), rows([["Kind", LEVELS[span.level]], ["At", moment(span.b, perTick(span.f))],
+    const place = element("div", {});
+    if (span.level > 0)
+        showMessage(span, place).catch(() => {});
+    pane.replaceChildren(heading(span, span.name || LEVELS[span.level]), place, rows([["Kind", LEVELS[span.level]], ["At", moment(span.b, perTick(span.f))],
         ["Here", span.count > 1 ? `${count(span.count)} of them; zoom in to see each` : null], ["Thread", threadName(span.f, span.s)]]));
 }
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 import { fitCanvas, fitText, readLooks } from "./draw.js";
 import { hideTip, placeTip } from "./input.js";
-import { askOfRange, barCell, fileChoice, scopeElement, showError } from "./range.js";
-import { on, perTick, state } from "./state.js";
+import { askOfRange, barCell, fileChoice, scope, scopeElement, showError } from "./range.js";
+import { localRange, on, perTick, state } from "./state.js";
 import { byId, colorOf, colorOfChange, count, duration, element, isolated, nameElement, percent, plural, say, swatch, visible } from "./text.js";
 
 // ---- Nodes ----
@@ -187,6 +187,7 @@ function treeRow(tree, node, body) {
             const made = node.children.slice(0, 300).map(child => treeRow(tree, child, body));
             rows.push(...made);
             row.after(...made.map(one => one.row));
+            openMost(made, node.depth + 1);
         } else {
             rows.splice(0).forEach(one => one.remove());
         }
@@ -206,8 +207,14 @@ export function drawTree(place, tree) {
     body.append(...top.map(one => one.row));
     place.replaceChildren(element("table", { class: "tree", role: "treegrid", "aria-label": "Call tree" },
         element("thead", {}, element("tr", {}, ...titles.map(title => element("th", { scope: "col" }, title)))), body));
-    if (top.length && top.length < 4)
-        top.filter(one => one.node.children.length).forEach(one => one.toggle());
+    openMost(top, 1);
+}
+
+/** Opens the first of some rows if it has most of the time, so that what matters is in sight at once. */
+function openMost(made, depth) {
+    const all = made.reduce((sum, one) => sum + one.node.total, 0);
+    if (depth < 8 && made.length && made[0].node.children.length && made[0].node.total >= 0.6 * all)
+        made[0].toggle();
 }
 
 // ---- The panels ----
@@ -221,12 +228,20 @@ function againstChoice(changedTo) {
     return made;
 }
 
+/** The same part of time of the trace to compare with, which has ticks of its own. */
+function against() {
+    const old = state.table.against ?? "", range = old === "" ? null : localRange(Number(old), scope());
+    if (old !== "" && !range)
+        throw new Error("The trace to compare with has nothing in this part of time.");
+    return range ? { against: old, ab: range.b, ae: range.e } : {};
+}
+
 async function showNodes(pane, draw) {
     const f = state.table.flame ?? 0, place = element("div", {}, element("p", { class: "note" }, "Counting …")), again = () => showNodes(pane, draw);
     shown = null;
     pane.replaceChildren(element("div", { class: "actions" }, fileChoice("flame", again) ?? "", againstChoice(again) ?? "", scopeElement()), place);
     try {
-        const answer = await askOfRange("flame", f, { against: state.table.against });
+        const answer = await askOfRange("flame", f, against());
         if (place.isConnected)
             draw(place, treeOf(answer, ticks => duration(ticks, perTick(f))));
         document.body.dataset.nodes = String(answer.nodes.length);

@@ -259,7 +259,7 @@ function tipLines(thing) {
         return [element("b", {}, nameElement(thing.row.title)), ...thing.values.map(value => element("div", {}, value.low === value.high
             ? plotValue(thing.row, value.mean) : `${plotValue(thing.row, value.low)} … ${plotValue(thing.row, value.high)}, mean ${plotValue(thing.row, value.mean)}`))];
     if (thing.kind === "mark")
-        return [element("b", {}, nameElement(thing.name)), element("div", {}, thing.count > 1 ? `${count(thing.count)} here` : LEVELS[thing.level],
+        return [element("b", {}, nameElement(thing.name || LEVELS[thing.level])), element("div", {}, thing.count > 1 ? `${count(thing.count)} here` : LEVELS[thing.level],
             ` at ${moment(thing.b, scale)}`)];
     const head = element("b", {}, nameElement(thing.name));
     if (thing.count === 1)
