@@ -17,12 +17,14 @@ import tempfile
 import time
 import urllib.request
 
+import cases
+
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--remote-debugging-port=0",
          "--remote-allow-origins=*"]
 
 
-class BrowserError(Exception):
+class BrowserError(cases.Failure):
     """The browser did not do what it was asked."""
 
 
