@@ -65,6 +65,10 @@ static int compare_calls(const struct order *order, const struct tbed_call *a, c
     int result = 0;
     if (order->by == TBED_CALLS_NEAREST)
         result = compare_u64(distance(a, order->tick), distance(b, order->tick));
+    else if (order->by == TBED_CALLS_BEFORE)
+        result = compare_u64(b->begin_tick, a->begin_tick);
+    else if (order->by == TBED_CALLS_AFTER)
+        result = compare_u64(a->begin_tick, b->begin_tick);
     if (result == 0)
         result = order->by == TBED_CALLS_SLOWEST ? compare_u64(b->ticks, a->ticks)
                                                  : compare_u64(a->ticks, b->ticks);
@@ -75,6 +79,12 @@ static int compare_calls(const struct order *order, const struct tbed_call *a, c
     if (result == 0)
         result = compare_u64(a->end_tick, b->end_tick);
     return result != 0 ? result : compare_u64(a->id, b->id);
+}
+
+static bool is_left_out(const struct order *order, const struct tbed_call *call)
+{
+    return order->by == TBED_CALLS_BEFORE ? call->begin_tick >= order->tick
+                                          : order->by == TBED_CALLS_AFTER && call->begin_tick < order->tick;
 }
 
 /* ---- The heap: the last one on top ---- */
@@ -145,7 +155,7 @@ static void take_span(const struct search *search, struct finder *finder, const 
     finder->total++;
     if (search->bounds.items != NULL)
         count_duration(&search->bounds, finder, call.ticks);
-    else
+    else if (!is_left_out(&search->order, &call))
         keep(search, finder, &call);
 }
 
@@ -245,7 +255,7 @@ static bool start(struct search *search, struct tbed_reader *reader, const struc
                   struct tbed_calls_options *options)
 {
     struct tbed_trace_info info;
-    if (!tbed_options_take(options, sizeof *options, given) || options->order > TBED_CALLS_NEAREST)
+    if (!tbed_options_take(options, sizeof *options, given) || options->order > TBED_CALLS_AFTER)
         return false;
     tbed_reader_info(reader, &info);
     *search = (struct search){.reader = reader,

@@ -16,6 +16,8 @@ enum tbed_calls_order {
     TBED_CALLS_SLOWEST,
     TBED_CALLS_FASTEST,
     TBED_CALLS_NEAREST, /* to a tick: those that contain it first, then by how far away they are */
+    TBED_CALLS_BEFORE,  /* only those that begin before a tick, the last one first */
+    TBED_CALLS_AFTER,   /* only those that begin at a tick or later, the first one first */
 };
 
 struct tbed_calls_options {
@@ -23,7 +25,7 @@ struct tbed_calls_options {
     unsigned thread_count;            /* 0: one per processor */
     const struct tbed_filter *filter; /* which spans, such as those of one name; NULL: all */
     enum tbed_calls_order order;
-    uint64_t tick; /* for NEAREST */
+    uint64_t tick; /* for NEAREST, BEFORE and AFTER */
 };
 
 /* A span, cut to the window of the filter. One that ends before it begins has no time, at its end. */
@@ -39,7 +41,7 @@ struct tbed_call {
 /*
  * Finds the first 'count' spans in this order, and stores them in 'calls', which has room for as many. Equal ones come in order
  * of begin, then stream, then end, then id, whatever the number of threads. '*found_ret' is how many were stored, and
- * '*total_ret' how many spans the filter takes; both may be NULL. A span whose begin is not known is not found.
+ * '*total_ret' how many spans the filter takes, also those that the order leaves out; both may be NULL. A span whose begin is not known is not found.
  *
  * Memory grows with 'count', and with the spans that are open at one time.
  *

@@ -9,8 +9,8 @@
  * analysis.h).
  *
  * Units:     ticks, as in analysis.h.
- * Ownership: parts are valid until the window is closed. It does not need its reader any more.
- * Threads:   any number of threads may share a window; nothing changes it.
+ * Ownership: parts are valid until the window is closed, and marks until they are. Neither needs its reader any more.
+ * Threads:   any number of threads may share a window, or marks; nothing changes them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -84,6 +84,105 @@ void tbed_window_info_sized(const struct tbed_window *window, struct tbed_window
 static inline void tbed_window_info(const struct tbed_window *window, struct tbed_window_info *info_ret)
 {
     tbed_window_info_sized(window, info_ret, sizeof *info_ret);
+}
+
+/* ---- Marks: instants, messages, drops and counters ---- */
+
+/*
+ * Of each stream, the events of one kind in a column are a mark together; of each counter, the values in a column are one
+ * value.
+ *
+ * A window may have more blocks of events than can be read while somebody waits. Then some of them are read, spread evenly,
+ * and the result is a sample, which tbed_marks_info() says.
+ */
+
+#define TBED_MARKS_COLUMNS_MAX  65536u
+#define TBED_MARKS_COUNTERS_MAX 256u
+
+struct tbed_marks_options {
+    size_t size;           /* sizeof(struct tbed_marks_options) */
+    unsigned thread_count; /* 0: one per processor */
+    const struct tbed_filter
+        *filter;           /* which events, and the window; NULL: all of them, and all of the time */
+    uint32_t column_count; /* from 1 to TBED_MARKS_COLUMNS_MAX */
+    /* If there are more marks, their columns become twice as wide until there are not, or one is left; 0: no limit. */
+    size_t mark_max;
+    size_t block_max; /* about as many blocks are read at most; 0: all */
+    /* If this becomes true, the call returns with ERR_CANCELLED soon; atomic; NULL: never. */
+    const bool *is_cancelled;
+};
+
+enum tbed_mark_kind {
+    TBED_MARK_INSTANT,
+    TBED_MARK_MESSAGE, /* of another severity than the next two */
+    TBED_MARK_WARNING,
+    TBED_MARK_ERROR,
+    TBED_MARK_DROP, /* events were dropped here */
+};
+#define TBED_MARK_KIND_COUNT 5u
+
+struct tbed_mark {
+    uint32_t stream;
+    enum tbed_mark_kind kind;
+    uint64_t first_tick, last_tick;
+    uint64_t count; /* of events; for DROP, of dropped ones; at most UINT64_MAX */
+    uint32_t id;    /* of the first event; INVALID: it has none */
+};
+
+struct tbed_mark_values {
+    uint64_t count; /* 0: the others are 0, too */
+    double min, mean, max;
+};
+
+struct tbed_mark_counter {
+    uint32_t id;
+    const struct tbed_mark_values *columns; /* 'column_count' of the info */
+};
+
+struct tbed_marks_info {
+    uint64_t begin_tick, end_tick; /* the window */
+    uint64_t column_ticks;         /* of marks; the last column may be shorter */
+    uint64_t counter_column_ticks; /* of counters */
+    size_t counter_column_count;
+    uint64_t block_count, read_count; /* event blocks in the window, and how many of them were read */
+    uint64_t bad_block_count;         /* of these, damaged ones */
+    uint64_t counters_left_out;       /* events of more than TBED_MARKS_COUNTERS_MAX counters */
+};
+
+struct tbed_marks;
+
+/*
+ * tbed_marks_make() reads the event blocks that reach into the window. The result does not depend on the number of threads,
+ * except for which counters are left out.
+ *
+ * Memory grows with the number of columns, with 'mark_max', and with the number of counters.
+ *
+ * Ownership: '*marks_ret' is the caller's; free it with tbed_marks_close(). It is untouched on failure. The options need not
+ *            outlive the call.
+ * Errors:    ERR_MEMORY, ERR_ARGUMENT, ERR_CANCELLED. Damage is not an error: everything readable is read, and the rest is
+ *            added to the damage list.
+ */
+enum tbed_status tbed_marks_make(struct tbed_reader *reader, const struct tbed_marks_options *options,
+                                 struct tbed_marks **marks_ret);
+void tbed_marks_close(struct tbed_marks *marks); /* NULL is allowed */
+
+/* The marks, by stream (in the order of tbed_stream_get()), then by column, then by kind; NULL past the last. */
+const struct tbed_mark *tbed_marks_get(const struct tbed_marks *marks, size_t index);
+
+/* The counters, in order of their ids. False past the last. */
+bool tbed_marks_counter_sized(const struct tbed_marks *marks, size_t index,
+                              struct tbed_mark_counter *counter_ret, size_t counter_nbytes);
+static inline bool tbed_marks_counter(const struct tbed_marks *marks, size_t index,
+                                      struct tbed_mark_counter *counter_ret)
+{
+    return tbed_marks_counter_sized(marks, index, counter_ret, sizeof *counter_ret);
+}
+
+void tbed_marks_info_sized(const struct tbed_marks *marks, struct tbed_marks_info *info_ret,
+                           size_t info_nbytes);
+static inline void tbed_marks_info(const struct tbed_marks *marks, struct tbed_marks_info *info_ret)
+{
+    tbed_marks_info_sized(marks, info_ret, sizeof *info_ret);
 }
 
 #ifdef __cplusplus

@@ -23,6 +23,8 @@ static int compare(const void *left, const void *right)
     uint64_t x = a->end - a->begin, y = b->end - b->begin, near = distance(a), far = distance(b);
     if (order == TBED_CALLS_NEAREST && near != far)
         return near < far ? -1 : 1;
+    if (order >= TBED_CALLS_BEFORE && a->begin != b->begin)
+        return (a->begin > b->begin) == (order == TBED_CALLS_BEFORE) ? -1 : 1;
     if (x != y)
         return (x > y) == (order == TBED_CALLS_SLOWEST) ? -1 : 1;
     if (a->begin != b->begin)
@@ -34,7 +36,9 @@ static int compare(const void *left, const void *right)
     return (a->id > b->id) - (a->id < b->id);
 }
 
-static void expect_calls(struct tbed_reader *reader, const struct list *list, size_t count, unsigned threads)
+/* 'list' are those that the order takes, of 'all'. */
+static void expect_calls(struct tbed_reader *reader, const struct list *list, size_t all, size_t count,
+                         unsigned threads)
 {
     struct tbed_calls_options options = {
         .size = sizeof options, .thread_count = threads, .order = order, .tick = nearest_tick};
@@ -43,7 +47,7 @@ static void expect_calls(struct tbed_reader *reader, const struct list *list, si
     uint64_t total = 0;
     assert_non_null(calls);
     assert_int_equal(tbed_calls_find(reader, &options, calls, count, &found, &total), TBED_OK);
-    assert_int_equal(total, list->count);
+    assert_int_equal(total, all);
     assert_int_equal(found, count < list->count ? count : list->count);
     for (size_t i = 0; i < found; i++) {
         assert_int_equal(calls[i].begin_tick, list->items[i].begin);
@@ -54,6 +58,23 @@ static void expect_calls(struct tbed_reader *reader, const struct list *list, si
         assert_int_equal(calls[i].is_open, list->items[i].is_open);
     }
     free(calls);
+}
+
+static void expect_order(struct tbed_reader *reader, const struct list *all, uint64_t tick)
+{
+    static const size_t counts[] = {0, 1, 7, 100, 100000};
+    struct list list = {calloc(all->count + 1, sizeof *list.items), 0};
+    assert_non_null(list.items);
+    nearest_tick = tick;
+    for (size_t i = 0; i < all->count; i++) {
+        bool is_before = all->items[i].begin < tick;
+        if (order < TBED_CALLS_BEFORE || is_before == (order == TBED_CALLS_BEFORE))
+            list.items[list.count++] = all->items[i];
+    }
+    qsort(list.items, list.count, sizeof *list.items, compare);
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        expect_calls(reader, &list, all->count, counts[i], (unsigned)(i % 3 + 1));
+    free(list.items);
 }
 
 static void expect_counts(struct tbed_reader *reader, const struct list *list, unsigned threads)
@@ -82,7 +103,6 @@ static void expect_counts(struct tbed_reader *reader, const struct list *list, u
 
 static void run(unsigned odd, uint32_t depth_max, bool loses)
 {
-    static const size_t counts[] = {0, 1, 7, 100, 100000};
     for (uint64_t seed = 1; seed <= 6; seed++) {
         struct fixture *f = random_trace(odd, depth_max, loses, seed);
         struct tbed_reader *reader = fixture_open(f);
@@ -93,12 +113,9 @@ static void run(unsigned odd, uint32_t depth_max, bool loses)
             if (!list.items[i].is_unknown)
                 list.items[known++] = list.items[i];
         list.count = known;
-        order = (enum tbed_calls_order)(seed % 3);
-        nearest_tick = 900 + seed * 2000;
-        qsort(list.items, list.count, sizeof *list.items, compare);
-        for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
-            expect_calls(reader, &list, counts[i], (unsigned)(i % 3 + 1));
         expect_counts(reader, &list, (unsigned)(seed % 3 + 1));
+        for (order = TBED_CALLS_SLOWEST; order <= TBED_CALLS_AFTER; order++)
+            expect_order(reader, &list, 900 + seed * 2000);
         free(list.items);
         tbed_reader_close(reader);
         fixture_free(f);

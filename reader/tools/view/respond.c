@@ -18,6 +18,20 @@ struct call {
 static const struct call calls[] = {
     {"trace", "since", false, answer_trace},
     {"window", ANSWER_PART " w depth max sketch seq page", true, answer_window},
+    {"table", ANSWER_PART, true, answer_table},
+    {"histogram", ANSWER_CALLS, true, answer_histogram},
+    {"flame", ANSWER_PART " against ab ae", true, answer_flame},
+    {"marks", ANSWER_PART " w", true, answer_marks},
+    {"plots", ANSWER_PART " w", true, answer_plots},
+    {"gaps", "f b e streams", true, answer_gaps},
+    {"span", "f s b depth id quick", true, answer_span},
+    {"search", "f b e streams q regex in max", true, answer_search},
+    {"name", "f id", true, answer_name_of},
+    {"source", "f id", true, answer_source},
+    {"flows", "f b e streams max", true, answer_flows},
+    {"critical", "f id", true, answer_critical},
+    {"memory", "f b e by of", true, answer_memory},
+    {"memory_flame", "f b e of", true, answer_memory_flame},
 };
 
 static const struct call *find_call(const char *path)

@@ -84,6 +84,7 @@ int view_open(struct view *view, char *const *paths, size_t count)
         memset(trace, 0, sizeof *trace);
         pthread_rwlock_init(&trace->lock, NULL);
         pthread_mutex_init(&trace->facts_lock, NULL);
+        pthread_mutex_init(&trace->memory.lock, NULL);
         exit = open_trace(view, trace, paths[i]);
     }
     return exit;
@@ -97,8 +98,10 @@ void view_close(struct view *view)
         tbed_reader_close(trace->reader);
         free(trace->streams);
         free(trace->facts.counters);
+        free(trace->memory.moments);
         pthread_rwlock_destroy(&trace->lock);
         pthread_mutex_destroy(&trace->facts_lock);
+        pthread_mutex_destroy(&trace->memory.lock);
     }
     if (view->traces != NULL)
         pthread_mutex_destroy(&view->windows_lock);

@@ -24,6 +24,18 @@ struct view_facts {
     size_t counter_count;
 };
 
+/* The memory in use over all of the trace's time, once it was asked for. */
+struct view_moment {
+    uint64_t tick, least_nbytes, mean_nbytes, peak_nbytes;
+};
+struct view_memory {
+    pthread_mutex_t lock; /* of the rest */
+    bool is_made;
+    uint64_t generation; /* for which it was made */
+    struct view_moment *moments;
+    size_t count;
+};
+
 struct view_trace {
     const char *path;
     struct tbed_reader *reader;
@@ -40,7 +52,8 @@ struct view_trace {
     uint64_t facts_generation;  /* for which they were found */
     pthread_rwlock_t lock;      /* shared by answers, exclusive for a refresh */
     pthread_mutex_t facts_lock; /* of the facts and the next; while it is held, the trace may be read */
-    bool has_names;             /* native code was named all at once */
+    struct view_memory memory;
+    bool has_names; /* native code was named all at once */
 };
 
 /* A window that is being made; see view_window_begin(). */

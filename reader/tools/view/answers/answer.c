@@ -58,20 +58,37 @@ void answer_tick(struct answer *answer, const char *key, uint64_t tick)
     tbed_json_u64(&answer->json, key, answer_since(answer, tick));
 }
 
+void answer_text(struct answer *answer, const char *key, const char *text, size_t nbytes)
+{
+    char cut[NAME_NBYTES_MAX + sizeof "…"];
+    if (nbytes > NAME_NBYTES_MAX) {
+        nbytes = tbed_utf8_cut_nbytes((const uint8_t *)text, NAME_NBYTES_MAX);
+        memcpy(cut, text, nbytes);
+        memcpy(cut + nbytes, "…", strlen("…"));
+        nbytes += strlen("…");
+        text = cut;
+    }
+    tbed_json_text(&answer->json, key, text, nbytes);
+}
+
 void answer_name(struct answer *answer, const char *key, uint32_t id)
 {
-    char name[NAME_NBYTES_MAX + sizeof "…"];
+    char name[NAME_NBYTES_MAX + 8]; /* more than is shown */
     if (id == TBED_ID_INVALID) {
         tbed_json_null(&answer->json, key);
         return;
     }
-    size_t nbytes = tbed_id_text(answer->trace->reader, id, TBED_NAME_ALL, name, NAME_NBYTES_MAX + 1);
-    if (nbytes > NAME_NBYTES_MAX) {
-        nbytes = tbed_utf8_cut_nbytes((const uint8_t *)name, NAME_NBYTES_MAX);
-        memcpy(name + nbytes, "…", strlen("…"));
-        nbytes += strlen("…");
-    }
-    tbed_json_text(&answer->json, key, name, nbytes);
+    size_t nbytes = tbed_id_text(answer->trace->reader, id, TBED_NAME_ALL, name, sizeof name);
+    answer_text(answer, key, name, nbytes < sizeof name ? nbytes : sizeof name - 1);
+}
+
+void answer_unit(struct answer *answer, uint32_t id)
+{
+    uint32_t unit = tbed_counter_unit(answer->trace->reader, id);
+    if (unit != TBED_ID_INVALID)
+        answer_name(answer, "unit", unit);
+    else
+        tbed_json_string(&answer->json, "unit", "");
 }
 
 uint32_t answer_note(struct answer *answer, uint32_t id)
@@ -138,6 +155,57 @@ static bool take_texts(struct answer *answer, const char *name, const struct too
     return true;
 }
 
+/* The label of an id, in memory of its own; NULL: no memory. */
+char *answer_label(struct answer *answer, uint32_t id, size_t *nbytes_ret)
+{
+    const struct tbed_reader *reader = answer->trace->reader;
+    size_t room = tbed_id_text(reader, id, TBED_NAME_ALL, NULL, 0) + 1;
+    char *label = malloc(room);
+    if (label == NULL)
+        return NULL;
+    size_t nbytes = tbed_id_text(reader, id, TBED_NAME_ALL, label, room);
+    *nbytes_ret = tool_label_nbytes(label, nbytes < room ? nbytes : room - 1);
+    label[*nbytes_ret] = '\0';
+    return label;
+}
+
+char *answer_pattern(const char *label, size_t nbytes, bool is_anywhere)
+{
+    struct tbed_text pattern = {0};
+    if (!is_anywhere)
+        tbed_text_puts(&pattern, "^");
+    for (size_t i = 0; i < nbytes; i++) {
+        if (strchr("\\.[]{}()*+?|^$", label[i]) != NULL)
+            tbed_text_puts(&pattern, "\\");
+        tbed_text_put(&pattern, &label[i], 1);
+    }
+    if (!is_anywhere)
+        tbed_text_puts(&pattern, "$");
+    tbed_text_put(&pattern, "", 1);
+    if (pattern.is_out_of_memory)
+        free(pattern.bytes);
+    return pattern.is_out_of_memory ? NULL : pattern.bytes;
+}
+
+/* Takes 'label' or 'id' into the part. */
+static bool take_label(struct answer *answer, struct answer_part *part)
+{
+    const char *label = request_text(answer->request, "label");
+    uint64_t id = TBED_ID_INVALID;
+    if (!request_number(answer->request, "id", 0, TBED_ID_MAX, &id))
+        return false;
+    if (label != NULL) {
+        part->label = strdup(label);
+        part->label_nbytes = strlen(label);
+    } else if (id != TBED_ID_INVALID) {
+        part->label = answer_label(answer, (uint32_t)id, &part->label_nbytes);
+    } else {
+        return true;
+    }
+    part->pattern = part->label != NULL ? answer_pattern(part->label, part->label_nbytes, false) : NULL;
+    return part->pattern != NULL || request_refuse(answer->request, "label", "no memory");
+}
+
 /* Takes "1,2,3". */
 static bool take_streams(struct answer *answer, struct answer_part *part)
 {
@@ -161,14 +229,17 @@ static bool take_streams(struct answer *answer, struct answer_part *part)
 }
 
 /* The end of the window; one that does not fit is none. */
-static bool take_window(struct answer *answer, struct answer_part *part)
+static bool take_window(struct answer *answer, struct answer_part *part, const char *begin_name,
+                        const char *end_name)
 {
     uint64_t begin = 0, end = answer->end_tick - answer->info.first_tick;
-    if (!request_number(answer->request, "b", 0, UINT64_MAX, &begin) ||
-        !request_number(answer->request, "e", 1, UINT64_MAX, &end))
+    if (!request_number(answer->request, begin_name, 0, UINT64_MAX, &begin) ||
+        !request_number(answer->request, end_name, 1, UINT64_MAX, &end))
         return false;
+    if (begin >= end && request_text(answer->request, end_name) == NULL)
+        end = begin < UINT64_MAX ? begin + 1 : begin;
     if (begin >= end)
-        return request_refuse(answer->request, "e", "it is not above 'b'");
+        return request_refuse(answer->request, end_name, "it is not above the begin of the window");
     if (__builtin_add_overflow(answer->info.first_tick, begin, &part->begin_tick))
         part->begin_tick = UINT64_MAX - 1;
     if (__builtin_add_overflow(answer->info.first_tick, end, &part->end_tick))
@@ -197,34 +268,64 @@ static bool make_filter(struct answer *answer, struct answer_part *part, struct 
     return false;
 }
 
-bool answer_part_open(struct answer *answer, struct answer_part *part, enum answer_status *status_ret)
+/* Takes what a filter has besides time and streams; the texts are kept in 'texts'. */
+static bool take_conditions(struct answer *answer, struct answer_part *part, struct texts texts[4],
+                            struct tbed_filter_options *options)
 {
     const struct tool_filter *usual = &answer->view->filter;
-    struct texts names, excluded, inside, categories;
-    struct tbed_filter_options options = {.size = sizeof options,
-                                          .minimum_ticks = answer->trace->window.minimum_ticks};
+    options->minimum_ticks = answer->trace->window.minimum_ticks;
+    if (!take_label(answer, part) || !take_texts(answer, "n", &usual->names, &texts[0]) ||
+        !take_texts(answer, "x", &usual->excluded, &texts[1]) ||
+        !take_texts(answer, "inside", &usual->inside, &texts[2]) ||
+        !take_texts(answer, "category", &usual->categories, &texts[3]) ||
+        !request_number(answer->request, "minimum", 0, UINT64_MAX, &options->minimum_ticks))
+        return false;
+    options->names = part->pattern != NULL ? (const char *const *)&part->pattern : texts[0].items;
+    options->name_count = part->pattern != NULL ? 1 : texts[0].count;
+    options->excluded_names = texts[1].items;
+    options->excluded_name_count = texts[1].count;
+    options->inside = texts[2].items;
+    options->inside_count = texts[2].count;
+    options->categories = texts[3].items;
+    options->category_count = texts[3].count;
+    return true;
+}
+
+static bool take_pattern(const struct answer_part_kind *kind, struct tbed_filter_options *options)
+{
+    if (kind->pattern != NULL) {
+        options->names = &kind->pattern;
+        options->name_count = 1;
+    }
+    return true;
+}
+
+bool answer_part_open_as(struct answer *answer, struct answer_part *part, const struct answer_part_kind *kind,
+                         enum answer_status *status_ret)
+{
+    struct texts texts[4];
+    struct tbed_filter_options options = {.size = sizeof options};
     *part = (struct answer_part){0};
     *status_ret = ANSWER_BAD;
-    if (!take_window(answer, part) || !take_streams(answer, part) ||
-        !take_texts(answer, "n", &usual->names, &names) ||
-        !take_texts(answer, "x", &usual->excluded, &excluded) ||
-        !take_texts(answer, "inside", &usual->inside, &inside) ||
-        !take_texts(answer, "category", &usual->categories, &categories) ||
-        !request_number(answer->request, "minimum", 0, UINT64_MAX, &options.minimum_ticks))
-        return false;
-    options.names = names.items;
-    options.name_count = names.count;
-    options.excluded_names = excluded.items;
-    options.excluded_name_count = excluded.count;
-    options.inside = inside.items;
-    options.inside_count = inside.count;
-    options.categories = categories.items;
-    options.category_count = categories.count;
-    return make_filter(answer, part, &options, status_ret);
+    return take_window(answer, part, kind->begin_name, kind->end_name) && take_streams(answer, part) &&
+           (kind->is_plain || take_conditions(answer, part, texts, &options)) &&
+           take_pattern(kind, &options) && make_filter(answer, part, &options, status_ret);
+}
+
+bool answer_part_open(struct answer *answer, struct answer_part *part, enum answer_status *status_ret)
+{
+    return answer_part_open_as(answer, part, &(struct answer_part_kind){"b", "e", false, NULL}, status_ret);
+}
+
+bool answer_part_open_plain(struct answer *answer, struct answer_part *part, enum answer_status *status_ret)
+{
+    return answer_part_open_as(answer, part, &(struct answer_part_kind){"b", "e", true, NULL}, status_ret);
 }
 
 void answer_part_close(struct answer_part *part)
 {
     tbed_filter_close(part->filter);
     free(part->streams);
+    free(part->label);
+    free(part->pattern);
 }

@@ -117,7 +117,7 @@ static void put_facts(struct answer *answer)
         tbed_json_object_open(json, NULL);
         tbed_json_u64(json, "id", facts->counters[i]);
         answer_name(answer, "name", facts->counters[i]);
-        answer_name(answer, "unit", tbed_counter_unit(trace->reader, facts->counters[i]));
+        answer_unit(answer, facts->counters[i]);
         tbed_json_object_close(json);
     }
     tbed_json_array_close(json);

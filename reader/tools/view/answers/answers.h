@@ -10,5 +10,22 @@
 
 enum answer_status answer_trace(struct answer *answer);
 enum answer_status answer_window(struct answer *answer);
+enum answer_status answer_table(struct answer *answer);
+enum answer_status answer_histogram(struct answer *answer);
+enum answer_status answer_flame(struct answer *answer);
+enum answer_status answer_gaps(struct answer *answer);
+enum answer_status answer_marks(struct answer *answer);
+enum answer_status answer_plots(struct answer *answer);
+enum answer_status answer_span(struct answer *answer);
+enum answer_status answer_search(struct answer *answer);
+enum answer_status answer_name_of(struct answer *answer);
+enum answer_status answer_source(struct answer *answer);
+enum answer_status answer_flows(struct answer *answer);
+enum answer_status answer_critical(struct answer *answer);
+enum answer_status answer_memory(struct answer *answer);
+enum answer_status answer_memory_flame(struct answer *answer);
+
+/* Appends the plot of the memory in use to the array of plots, if there are allocations. */
+void answer_memory_plot(struct answer *answer, const struct answer_part *part, uint64_t columns);
 
 #endif
