@@ -64,6 +64,7 @@ static int open_trace(struct view *view, struct view_trace *trace, const char *p
     if (trace->reader == NULL)
         return TOOL_TROUBLE;
     trace->is_written = tool_is_written(path);
+    tbed_reader_info(trace->reader, &trace->seen);
     trace->places = (struct tool_places){.reader = trace->reader, .part = TBED_NAME_ALL};
     if (!view->no_symbols)
         tool_places_open(&trace->places, trace->reader, TBED_NAME_ALL);
@@ -131,17 +132,17 @@ static bool lock_for_refresh(struct view_trace *trace)
 
 void view_trace_refresh(struct view *view, struct view_trace *trace)
 {
-    struct tbed_trace_info before, now;
+    struct tbed_trace_info now;
     if (!lock_for_refresh(trace))
         return;
-    tbed_reader_info(trace->reader, &before);
-    if (trace->format == NULL && !before.shut && strcmp(trace->path, "-") != 0) {
+    if (trace->format == NULL && !trace->seen.shut && strcmp(trace->path, "-") != 0) {
         bool was_written = trace->is_written;
         trace->is_written = tool_is_written(trace->path);
-        bool is_read = tbed_reader_refresh(trace->reader, NULL) == TBED_OK;
+        tbed_reader_refresh(trace->reader, NULL); /* if it fails, the reader is as before */
         tbed_reader_info(trace->reader, &now);
-        if ((is_read && has_changed(&before, &now)) || was_written != trace->is_written)
+        if (has_changed(&trace->seen, &now) || was_written != trace->is_written)
             trace->generation = __atomic_add_fetch(&view->generation, 1, __ATOMIC_RELAXED);
+        trace->seen = now;
     }
     pthread_rwlock_unlock(&trace->lock);
 }

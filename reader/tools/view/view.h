@@ -42,7 +42,8 @@ struct view_trace {
     struct tool_places places;
     const struct tbed_format *format; /* NULL: a trace */
     bool is_written;                  /* a writer is certainly alive */
-    uint64_t generation;              /* that of the view when the trace was found to have changed */
+    struct tbed_trace_info seen; /* when it was refreshed; newer events of its last blocks are read anyway */
+    uint64_t generation;         /* that of the view when the trace was found to have changed */
     struct tool_filter_window window; /* of the command line */
     bool has_window;
     uint32_t *streams; /* chosen on the command line, sorted; NULL: all */

@@ -6,6 +6,7 @@
 #include "reader/tools/view/answers/answer.h"
 
 #include "format/base/utf8.h"
+#include "reader/core/names/label.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,18 +156,27 @@ static bool take_texts(struct answer *answer, const char *name, const struct too
     return true;
 }
 
-/* The label of an id, in memory of its own; NULL: no memory. */
+/* As analyses spell it. */
 char *answer_label(struct answer *answer, uint32_t id, size_t *nbytes_ret)
 {
     const struct tbed_reader *reader = answer->trace->reader;
+    struct tbed_label_strings strings = tbed_label_strings(reader);
+    struct tbed_label label = {0};
+    struct tbed_location location;
+    if (id > TBED_ID_MAX_RESERVED || !tbed_location_resolve(reader, id, &location)) {
+        bool is_made = tbed_label_make_row(&strings, id, &label);
+        *nbytes_ret = label.nbytes;
+        if (!is_made)
+            free(label.text);
+        return is_made ? label.text : NULL;
+    }
     size_t room = tbed_id_text(reader, id, TBED_NAME_ALL, NULL, 0) + 1;
-    char *label = malloc(room);
-    if (label == NULL)
-        return NULL;
-    size_t nbytes = tbed_id_text(reader, id, TBED_NAME_ALL, label, room);
-    *nbytes_ret = tool_label_nbytes(label, nbytes < room ? nbytes : room - 1);
-    label[*nbytes_ret] = '\0';
-    return label;
+    char *text = malloc(room);
+    size_t nbytes = text != NULL ? tbed_id_text(reader, id, TBED_NAME_ALL, text, room) : 0;
+    *nbytes_ret = text != NULL ? tool_label_nbytes(text, nbytes < room ? nbytes : room - 1) : 0;
+    if (text != NULL)
+        text[*nbytes_ret] = '\0';
+    return text;
 }
 
 char *answer_pattern(const char *label, size_t nbytes, bool is_anywhere)

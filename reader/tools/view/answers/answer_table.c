@@ -178,9 +178,9 @@ static size_t fill_buckets(const struct tbed_durations *durations, struct bucket
     }
 }
 
-static void put_buckets(struct answer *answer, const struct tbed_statistics *statistics, size_t index)
+static void put_buckets(struct answer *answer, const struct tbed_statistics *statistics)
 {
-    struct tbed_durations durations = tbed_statistics_durations(statistics, index);
+    struct tbed_durations durations = tbed_statistics_durations(statistics, 0);
     struct bucket buckets[BUCKETS_MAX];
     size_t count = fill_buckets(&durations, buckets);
     tbed_json_array_open(&answer->json, "buckets");
@@ -194,11 +194,6 @@ static void put_buckets(struct answer *answer, const struct tbed_statistics *sta
     tbed_json_array_close(&answer->json);
 }
 
-static bool is_of_label(const struct answer_part *part, const struct tbed_span_row *row)
-{
-    return row->name_nbytes == part->label_nbytes && memcmp(row->name, part->label, row->name_nbytes) == 0;
-}
-
 static enum tbed_status put_histogram(struct answer *answer, const struct answer_part *part)
 {
     struct tbed_statistics *statistics;
@@ -206,15 +201,14 @@ static enum tbed_status put_histogram(struct answer *answer, const struct answer
     enum tbed_status status = make_statistics(answer, part, true, &statistics);
     if (status != TBED_OK)
         return status;
-    size_t at = 0;
-    while ((row = tbed_statistics_span(statistics, at)) != NULL && !is_of_label(part, row))
-        at++;
+    row = tbed_statistics_span(statistics,
+                               0); /* the filter takes only this label, whatever it is called here */
     tbed_json_object_open(&answer->json, NULL);
     if (row != NULL)
         put_figures(answer, row);
     else
         tbed_json_u64(&answer->json, "count", 0);
-    put_buckets(answer, statistics, at);
+    put_buckets(answer, statistics);
     tbed_json_object_close(&answer->json);
     tbed_statistics_close(statistics);
     return TBED_OK;
@@ -224,6 +218,10 @@ enum answer_status answer_histogram(struct answer *answer)
 {
     struct answer_part part;
     enum answer_status answer_status;
+    if (request_text(answer->request, "label") == NULL && request_text(answer->request, "id") == NULL) {
+        request_refuse(answer->request, "label", "it is missing");
+        return ANSWER_BAD;
+    }
     if (answer_part_open(answer, &part, &answer_status)) {
         enum tbed_status status = put_histogram(answer, &part);
         answer_status = status == TBED_OK ? ANSWER_OK : answer_fail(answer, status);
