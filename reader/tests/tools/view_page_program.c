@@ -75,8 +75,7 @@ static void end(struct tbed_recorder *recorder, uint64_t tick)
 /* One millisecond: "unit", in it "parse" with 100 "token", and "generate". */
 static void work_one(struct tbed_recorder *recorder, uint64_t at, unsigned number)
 {
-    struct tbed_argument argument = {
-        .type = TBED_ARG_U64, .name_id = intern("number"), .value.u64 = number};
+    struct tbed_argument argument = {.type = TBED_ARG_U64, .name_id = intern("number"), .value.u64 = number};
     give(recorder, TBED_GIVEN_BEGIN, "unit", at, &argument, 1);
     begin(recorder, "parse", at + 1000);
     for (uint64_t i = 0; i < 100; i++) {
@@ -87,8 +86,7 @@ static void work_one(struct tbed_recorder *recorder, uint64_t at, unsigned numbe
     begin(recorder, "generate", at + 520000);
     end(recorder, at + 900000 + number * 100);
     end(recorder, at + 980000);
-    struct tbed_argument value = {
-        .type = TBED_ARG_U64, .name_id = TBED_ID_INVALID, .value.u64 = number % 10};
+    struct tbed_argument value = {.type = TBED_ARG_U64, .name_id = TBED_ID_INVALID, .value.u64 = number % 10};
     give(recorder, TBED_GIVEN_COUNTER, "queue length", at + 981000, &value, 1);
 }
 

@@ -115,7 +115,7 @@ def choose(page, stream_name, tick, depth, f=0):
 
 
 def pane(page):
-    return page.run("document.getElementById('pane').innerText")
+    return re.sub("[\u00a0\u202f]", " ", page.run("document.getElementById('pane').innerText"))
 
 
 def healthy(page):
@@ -144,9 +144,9 @@ def test_all_tracks_are_drawn(folder):
 def test_a_span_of_one_tick_is_reached_by_keys(folder):
     with View(folder, work(folder)) as view:
         page = open_page(view.address)
-        look_at(page, 70 * MS, 71 * MS)
+        look_at(page, 71 * MS, 72 * MS)
         page.run("document.getElementById('picture').focus()")
-        choose(page, "worker 2", 70 * MS + 500000, 1)  # the haystack
+        choose(page, "worker 2", 71 * MS + 500000, 1)  # the haystack
         page.wait("document.body.dataset.span === 'haystack'")
         page.key("ArrowDown", shift=True)
         page.wait("document.body.dataset.span === 'needle'")
@@ -230,18 +230,18 @@ def test_tracks_collapse_move_and_are_filtered(folder):
 def test_a_span_shows_what_it_is(folder):
     with View(folder, work(folder)) as view:
         page = open_page(view.address)
-        look_at(page, 70 * MS, 71 * MS)
-        choose(page, "worker 1", 70 * MS + 990000 - 200000, 2)  # generate
+        look_at(page, 71 * MS, 72 * MS)
+        choose(page, "worker 1", 71 * MS + 990000 - 200000, 2)  # generate
         page.wait("document.body.dataset.span === 'generate'")
         text = pane(page)
         for wanted in ("generate", "387.0 µs", "worker 1", "unit", "compile", "299 calls"):
             cases.need(wanted in text, f"no '{wanted}' in: {text}")
         page.key("Escape")
-        choose(page, "worker 1", 70 * MS + 990000 - 20000, 1)  # unit, beside what is in it
+        choose(page, "worker 1", 71 * MS + 990000 - 20000, 1)  # unit, beside what is in it
         page.wait("document.body.dataset.span === 'unit'")
         cases.need(re.search(r"number\s+70", pane(page)), f"no argument in: {pane(page)}")
         page.key(".")
-        wait_for_state(page, "it.selected?.b > 70.5e6")
+        wait_for_state(page, "it.selected?.b > 71.5e6")
         page.key("l")
         page.key(",")
         settle(page)
@@ -257,7 +257,7 @@ def test_search_finds_marks_and_steps(folder):
         page.wait("document.body.dataset.hits === '1'")
         page.key("Enter")
         page.wait("document.body.dataset.span === 'needle'")
-        cases.need(state(page, "selected.b") == 70 * MS + 100000, "the hit is elsewhere")
+        cases.need(state(page, "selected.b") == 71 * MS + 100000, "the hit is elsewhere")
         page.run("document.getElementById('search').select(); document.getElementById('search-regex').click()")
         page.run("document.getElementById('search').focus()")
         page.type("^(hay|pi)")
@@ -305,8 +305,8 @@ def test_a_range_has_a_table_a_histogram_and_a_flame_graph(folder):
 def test_bookmarks_and_links_restore_everything(folder):
     with View(folder, work(folder)) as view:
         page = open_page(view.address)
-        look_at(page, 70 * MS, 71 * MS)
-        choose(page, "worker 2", 70 * MS + 500000, 1)
+        look_at(page, 71 * MS, 72 * MS)
+        choose(page, "worker 2", 71 * MS + 500000, 1)
         page.wait("document.body.dataset.span === 'haystack'")
         page.key("b")
         page.type("look, here: <b>&=#")
@@ -460,7 +460,7 @@ def test_names_are_harmless(folder):
         streams = page.run(module("state", "state.state.files[0].tracks.map(track => track.s)"))
         for number, stream in enumerate(streams):
             page.run("Promise.all(['details'].map(name => import(new URL(name + '.js', location)))).then(([details]) => "
-                     f"details.goTo(0, {{ s: {stream}, b: {number * MS}, e: {(number + 1) * MS - 10}, depth: 0 }}))")
+                     f"details.goTo(0, {{ s: {stream}, b: {(number + 1) * MS}, e: {(number + 2) * MS - 10}, depth: 0 }}))")
             page.wait("document.body.dataset.span !== undefined")
             page.move(*spot_of_stream(page, stream))
         for key in "2346":

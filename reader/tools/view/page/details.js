@@ -1,6 +1,6 @@
 // The panel of the selected span: what it is, its place among all calls of its name, its callers, its source.
 // SPDX-License-Identifier: MIT
-import { ask, Cancelled, filters } from "./api.js";
+import { ask, Cancelled } from "./api.js";
 import { changed, on, perTick, reveal, select, selectRange, shared, state, zoomTo } from "./state.js";
 import { byId, bytes, count, duration, element, labelOf, moment, nameElement, percent, plural, say, swatch, visible } from "./text.js";
 import { showStream } from "./tracks.js";
@@ -9,16 +9,16 @@ let known = null; // {key, answer}: what the server said of the selected span
 let pending = null;
 
 function keyOf(span) {
-    return `${span.f}:${span.s}:${span.b}:${span.depth}`;
+    return `${span.f}:${span.s}:${span.b}:${span.depth ?? "id" + span.id}`;
 }
 
 /** Selects a span of an answer, and shows it. */
 export function goTo(f, span) {
     if (!span)
         return;
-    select({ kind: "span", f, s: span.s, b: span.b, e: span.e, depth: span.depth, count: 1, id: span.id, name: span.name ?? "" });
+    select({ kind: "span", f, s: span.s, b: span.b, e: span.e, depth: span.depth ?? undefined, count: 1, id: span.id, name: labelOf(span.name ?? "") });
     reveal(shared(f, span.b), shared(f, span.e));
-    showStream(f, span.s, span.depth);
+    showStream(f, span.s, span.depth ?? 0);
 }
 
 // ---- Small parts ----
@@ -114,16 +114,18 @@ function rank(answer) {
     if (!answer.calls)
         return null;
     const place = answer.rank_slowest ? `, ${answer.rank_slowest === 1 ? "the slowest" : `number ${count(answer.rank_slowest)} from the slowest`}` : "";
-    return `slower than ${answer.percentile}\u00a0% of ${plural(answer.calls, "call")}${place}`;
+    return `slower than ${+answer.percentile.toFixed(2)}\u00a0% of ${plural(answer.calls, "call")}${place}`;
 }
 
 function family(span, title, list, depthOf) {
     if (!list?.length)
         return null;
     const scale = perTick(span.f);
+    const show = (one, index) => (one.count ?? 1) === 1 ? goTo(span.f, { ...one, s: span.s, depth: depthOf(index) }) : zoomTo(shared(span.f, one.b), shared(span.f, one.e));
     return element("div", {}, element("h3", {}, title), element("table", {}, element("tbody", {}, ...list.map((one, index) => element("tr", {},
-        element("td", {}, swatch(labelOf(one.name)), element("button", { class: "link", onclick: () => goTo(span.f, { ...one, s: span.s, depth: depthOf(index) }) }, nameElement(labelOf(one.name), 120))),
-        element("td", {}, duration(one.e - one.b, scale)))))));
+        element("td", {}, swatch(labelOf(one.name)), element("button", { class: "link", onclick: () => show(one, index) }, nameElement(labelOf(one.name), 120)),
+            (one.count ?? 1) > 1 ? ` and others, ${plural(one.count, "span")} in all` : null),
+        element("td", {}, duration(one.total ?? one.e - one.b, scale)))))));
 }
 
 async function showSource(span, place) {
@@ -164,7 +166,12 @@ function showSpan(pane, span, answer) {
 async function fetchSpan(span) {
     pending?.abort();
     pending = new AbortController();
-    const answer = await ask("span", { f: span.f, s: span.s, b: span.b, depth: span.depth, ...filters() }, pending.signal);
+    const answer = await ask("span", { f: span.f, s: span.s, b: span.b, depth: span.depth, id: span.depth === undefined ? span.id : undefined }, pending.signal);
+    if (span.depth === undefined) {
+        span.depth = answer.parents.length;
+        if (state.selected === span)
+            showStream(span.f, span.s, span.depth);
+    }
     known = { key: keyOf(span), answer };
     return answer;
 }
@@ -193,7 +200,7 @@ export async function showDetails(pane) {
     }
     if (span.kind === "filling" && span.count > 1)
         showFilling(pane, span);
-    else if (span.kind === "mark" || span.depth === undefined)
+    else if (span.kind === "mark" || (span.kind !== "span" && span.depth === undefined))
         showMark(pane, { name: "", level: 0, count: 1, ...span });
     else
         await showOneSpan(pane, span);
@@ -241,7 +248,16 @@ function align() {
     changed("shifts", "shown", "selected");
 }
 
+/** An address names a span by its begin; its end is in no picture if it is joined with others. */
+async function learnSelected() {
+    const span = state.selected;
+    if (span && span.depth !== undefined && state.tab !== "span")
+        span.e = (await fetchSpan(span)).e;
+    changed("shown");
+}
+
 export function startDetails() {
+    learnSelected().catch(() => {});
     for (const what of ["previous", "next", "slowest"])
         on("go:" + what, () => go(what));
     on("go:align", align);

@@ -345,19 +345,42 @@ function drawArrow(fromRow, x0, toRow, x1, offset) {
     context.globalAlpha = 1;
 }
 
+/** The depth at which a span is drawn as a part of its own; undefined: at none. */
+function depthOf(hit) {
+    const picture = pictures.get(pictureKey(hit.f, hit.s))?.now;
+    if (!picture || hit.kind !== "span")
+        return undefined;
+    if (!picture.depths) {
+        picture.depths = new Map();
+        for (let at = 0; at < picture.parts.length; at += 8)
+            if (picture.parts[at + 3] === 1)
+                picture.depths.set(picture.parts[at + 1] + ":" + picture.parts[at + 6], picture.parts[at]);
+    }
+    return picture.depths.get(hit.b + ":" + hit.id);
+}
+
+/** A hit that is drawn is framed; one that is too short for that has a line across its track. */
+function drawHit(hit, isCurrent, row, top) {
+    const x0 = placeOf(shared(hit.f, hit.b)), x1 = placeOf(shared(hit.f, hit.e)), depth = depthOf(hit);
+    context.lineWidth = isCurrent ? 2.5 : 1.25;
+    if (depth !== undefined && depth < row.depths && x1 - x0 > 4) {
+        context.strokeRect(x0 + 0.5, top + row.strip + depth * row.spanHeight + 0.5, x1 - x0 - 1, row.spanHeight - 2);
+        return;
+    }
+    const wide = isCurrent ? 3 : 1.5;
+    context.fillRect(x0 - wide / 2, top, wide, Math.min(row.height, 9));
+    context.globalAlpha = isCurrent ? 0.8 : 0.3;
+    context.fillRect(x0 - wide / 2, top, wide, row.height - 1);
+    context.globalAlpha = 1;
+}
+
 function drawHits(offset) {
     context.fillStyle = context.strokeStyle = looks.hit;
+    const rowsOf = new Map(rows.filter(row => row.kind === "thread").map(row => [pictureKey(row.f, row.s), row]));
     [...state.hits, ...state.nearHits].forEach((hit, index) => {
-        const row = rowOf(hit.f, hit.s);
-        const x0 = placeOf(shared(hit.f, hit.b)), x1 = placeOf(shared(hit.f, hit.e));
-        if (!row || x1 < 0 || x0 > width || row.y - offset > height || row.y + row.height < offset)
-            return;
-        const y = row.y - offset + row.strip + Math.min(hit.depth ?? 0, row.depths - 1) * row.spanHeight;
-        context.lineWidth = index === state.hit ? 2.5 : 1.25;
-        if (x1 - x0 > 4)
-            context.strokeRect(x0 + 0.5, y + 0.5, x1 - x0 - 1, row.spanHeight - 2);
-        else
-            context.fillRect(x0 - 1, y, Math.max(2, x1 - x0), row.spanHeight);
+        const row = rowsOf.get(pictureKey(hit.f, hit.s));
+        if (row && row.y - offset <= height && row.y + row.height >= offset && shared(hit.f, hit.e) >= state.shown.b && shared(hit.f, hit.b) <= state.shown.e)
+            drawHit(hit, index === state.hit, row, row.y - offset);
     });
 }
 
@@ -372,7 +395,7 @@ function outline(x0, x1, y, high, color) {
 
 function drawSelected(offset) {
     const span = state.selected, row = span && rowOf(span.f, span.s);
-    if (!row || span.depth >= row.depths)
+    if (!row || !(span.depth < row.depths))
         return;
     const y = row.y - offset + row.strip + span.depth * row.spanHeight;
     outline(placeOf(shared(span.f, span.b)), placeOf(shared(span.f, span.e ?? span.b)), y, row.spanHeight, looks.text);

@@ -1,6 +1,6 @@
 // The address: everything that is needed to come back to this place, and to bring somebody else to it.
 // SPDX-License-Identifier: MIT
-import { changed, on, perTick, select, selectRange, setView, state } from "./state.js";
+import { changed, on, perTick, setView, state } from "./state.js";
 import { byId, duration, element, moment, say } from "./text.js";
 
 const SIMPLE = ["only", "trackFilter", "tab", "theme"];
@@ -115,12 +115,4 @@ export function showBookmarks(pane) {
         element("button", { onclick: copyLink }, "Copy the address")),
     element("p", { class: "note" }, "Bookmarks, notes and everything selected are kept in the address, after the #. Whoever opens the same trace can append that part to the address of their own page."),
     state.bookmarks.length ? element("ul", { class: "bookmarks" }, ...state.bookmarks.map(bookmarkItem)) : element("p", { class: "note" }, "There are none yet."));
-}
-
-/** Selects again what the address has named, once everything listens. */
-export function restoreSelection() {
-    if (state.selected)
-        select(state.selected);
-    if (state.range)
-        selectRange(state.range);
 }

@@ -5,7 +5,7 @@ import { showDetails, startDetails } from "./details.js";
 import { drawPicture, fitPicture, pictureWidth, startDrawing } from "./draw.js";
 import { showFlame, showTree, startFlame } from "./flame.js";
 import { listen } from "./input.js";
-import { addBookmark, address, keepAddress, readAddress, restoreSelection, showBookmarks } from "./links.js";
+import { addBookmark, address, keepAddress, readAddress, showBookmarks } from "./links.js";
 import { showMemory } from "./memory.js";
 import { showRange, startRange } from "./range.js";
 import { drawRuler, listenToRuler, readRulerLooks, viewText } from "./ruler.js";
@@ -273,7 +273,6 @@ async function start() {
     layOut();
     firstView(view);
     showTab();
-    restoreSelection();
     keepAddress();
     await new Promise(resolve => on("complete", resolve));
     document.body.dataset.ready = "1";

@@ -1,8 +1,9 @@
 // The search: over names, messages and arguments of all traces; hits are marked in the picture.
 // SPDX-License-Identifier: MIT
 import { ask, Cancelled } from "./api.js";
+import { goTo } from "./details.js";
 import { changed, localRange, on, perTick, reveal, select, shared, state } from "./state.js";
-import { byId, count, duration, element, labelOf, moment, nameElement, plural, say, swatch, visible } from "./text.js";
+import { byId, count, duration, element, moment, nameElement, plural, say, swatch, visible } from "./text.js";
 import { showStream } from "./tracks.js";
 
 let pending = null;
@@ -11,7 +12,7 @@ let total = 0;
 
 async function searchFile(f, signal, range = {}) {
     const answer = await ask("search", { f, q: state.query.q, regex: state.query.regex ? 1 : 0, in: "names,messages,arguments", max: 2000, ...range }, signal);
-    return { total: answer.total, hits: answer.hits.map(hit => ({ ...hit, f, name: answer.names?.[hit.id] ?? labelOf(hit.text ?? "") })) };
+    return { total: answer.total, hits: answer.hits.map(hit => ({ ...hit, f, name: answer.names?.[hit.id] ?? "" })) };
 }
 
 /** Searches all traces for the query; an empty one forgets the hits. */
@@ -79,13 +80,16 @@ function goToHit(index) {
     if (!hit)
         return;
     state.hit = index;
-    const isSpan = hit.depth !== undefined && hit.depth !== null;
-    select({ kind: isSpan ? "span" : "mark", f: hit.f, s: hit.s, b: hit.b, e: hit.e, depth: isSpan ? hit.depth : undefined, count: 1, id: hit.id, name: hit.text ?? hit.name, level: 1 });
-    reveal(shared(hit.f, hit.b), shared(hit.f, hit.e));
-    showStream(hit.f, hit.s, hit.depth ?? 0);
+    if (hit.kind === "span") {
+        goTo(hit.f, hit);
+    } else {
+        select({ kind: "mark", f: hit.f, s: hit.s, b: hit.b, e: hit.e, count: 1, id: hit.id, name: hit.name, level: hit.kind === "message" ? 1 : 0 });
+        reveal(shared(hit.f, hit.b), shared(hit.f, hit.e));
+        showStream(hit.f, hit.s);
+    }
     showPlace();
     changed("hits");
-    say(`Hit ${index + 1} of ${state.hits.length}: ${visible(hit.text ?? hit.name)}`);
+    say(`Hit ${index + 1} of ${state.hits.length}: ${visible(hit.text || hit.name)}`);
 }
 
 /** The next hit is that after the last one, or the first in the view. */

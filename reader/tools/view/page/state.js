@@ -7,7 +7,7 @@ export const state = {
     view: { b: 0, e: 1 }, // where the view is going
     shown: { b: 0, e: 1 }, // what is drawn now, on the way there
     past: [], future: [],
-    selected: null, // {f, s, b, depth} in ticks of its file, and {e, count, id, name} as far as known
+    selected: null, // {kind, f, s, b} in ticks of its file, and {e, depth, count, id, name} as far as known
     range: null, // {b, e}
     hits: [], hit: -1, nearHits: [], // those of the search; if there are too many, also all in the view
     query: { q: "", regex: false },
@@ -198,10 +198,4 @@ export function select(span) {
 export function selectRange(range) {
     state.range = range && range.e > range.b ? range : null;
     changed("range");
-}
-
-/** Is this the selected span? */
-export function isSelected(f, s, b, depth) {
-    const span = state.selected;
-    return span !== null && span.f === f && span.s === s && span.b === b && span.depth === depth;
 }
