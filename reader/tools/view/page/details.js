@@ -150,7 +150,7 @@ async function showSource(span, place) {
 function showSpan(pane, span, answer) {
     const scale = perTick(span.f), source = element("div", { class: "wide", hidden: true });
     const facts = rows([["Duration", [duration(answer.e - answer.b, scale), answer.open ? " (did not end)" : ""]], ["Self", duration(answer.self, scale)],
-        ["Begin", moment(answer.b, scale)], ["Place", rank(answer)], ["Thread", threadName(span.f, span.s)],
+        ["Begin", moment(answer.b, scale)], ["Place", answer.calls === undefined ? "counting all calls …" : rank(answer)], ["Thread", threadName(span.f, span.s)],
         ["Category", answer.category ? nameElement(answer.category) : null], ["Code", location(answer)],
         ["Module", answer.module ? nameElement(answer.module) : null]]);
     const details = answer.args?.length ? element("div", {}, element("h3", {}, "Arguments"),
@@ -163,10 +163,14 @@ function showSpan(pane, span, answer) {
         showSource({ f: span.f, id: answer.id }, source);
 }
 
+function askSpan(span, quick) {
+    return ask("span", { f: span.f, s: span.s, b: span.b, depth: span.depth, id: span.depth === undefined ? span.id : undefined, quick }, pending.signal);
+}
+
 async function fetchSpan(span) {
     pending?.abort();
     pending = new AbortController();
-    const answer = await ask("span", { f: span.f, s: span.s, b: span.b, depth: span.depth, id: span.depth === undefined ? span.id : undefined }, pending.signal);
+    const answer = await askSpan(span);
     if (span.depth === undefined) {
         span.depth = answer.parents.length;
         if (state.selected === span)
@@ -206,7 +210,23 @@ export async function showDetails(pane) {
         await showOneSpan(pane, span);
 }
 
+/** What is known of it at once, until all calls of its name have been counted. */
+async function showQuickly(pane, span) {
+    const isWanted = () => state.selected === span && state.tab === "span" && known?.key !== keyOf(span);
+    if (span.e !== undefined)
+        pane.replaceChildren(heading(span, span.name || "…"), rows([["Duration", duration(span.e - span.b, perTick(span.f))],
+            ["Begin", moment(span.b, perTick(span.f))], ["Thread", threadName(span.f, span.s)]]));
+    await new Promise(resolve => setTimeout(resolve, 150));
+    if (!isWanted())
+        return;
+    const answer = await askSpan(span, 1);
+    if (isWanted())
+        showSpan(pane, { depth: answer.parents.length, ...span }, answer);
+}
+
 async function showOneSpan(pane, span) {
+    if (known?.key !== keyOf(span))
+        showQuickly(pane, span).catch(() => {});
     try {
         const answer = known?.key === keyOf(span) ? known.answer : await fetchSpan(span);
         if (state.selected !== span || state.tab !== "span")

@@ -1,7 +1,7 @@
 // The panel of a range of time: a table of the labels, the distribution of one, the share of each thread, and the
 // critical path of a flow. Without a range it is about all of the time.
 // SPDX-License-Identifier: MIT
-import { ask, Cancelled, extras, filters } from "./api.js";
+import { ask, Cancelled, filters } from "./api.js";
 import { fitCanvas, readLooks } from "./draw.js";
 import { bounds, changed, localRange, on, perTick, reveal, select, selectRange, shared, state } from "./state.js";
 import { byId, count, duration, element, moment, nameElement, percent, plural, swatch, visible } from "./text.js";
@@ -134,7 +134,7 @@ export async function showRange(pane) {
 async function showHistogram(f, label) {
     const place = byId("histogram");
     try {
-        const answer = await askOfRange("histogram", f, { label });
+        const answer = await askOfRange("histogram", f, { label, n: undefined });
         const chart = element("canvas", { class: "chart", role: "img", "aria-label": describe(f, label, answer) });
         place.replaceChildren(element("h3", {}, "Durations of ", nameElement(label, 80), `, ${plural(answer.count, "call")}`), chart, element("p", { class: "note" }, "Click a bar to see its bounds."));
         drawHistogram(chart, f, answer.buckets);
@@ -176,12 +176,22 @@ function drawHistogram(chart, f, buckets) {
 // ---- The critical path ----
 
 function criticalChoice(f) {
-    const extra = extras[f], ids = new Map((extra?.arrows ?? []).map(arrow => [arrow.id, extra.names[arrow.id] ?? String(arrow.id)]));
-    if (!ids.size)
+    if (!state.files[f].has.flows && !state.files[f].has.async)
         return "";
-    const place = element("div", {});
-    return element("div", {}, element("h3", {}, "Critical path of"), element("div", { class: "actions" }, ...[...ids].slice(0, 20).map(([id, name]) =>
-        element("button", { onclick: () => showCritical(f, id, place) }, nameElement(name, 60)))), place);
+    const place = element("div", {}), button = element("button", { onclick: () => showFlowNames(f, place) }, "Critical path of a flow …");
+    place.append(button);
+    return place;
+}
+
+async function showFlowNames(f, place) {
+    try {
+        const answer = await askOfRange("flows", f, { max: 10000, n: undefined }), steps = element("div", {});
+        const ids = [...new Set([...answer.arrows, ...answer.async].map(one => one.id))].slice(0, 30);
+        place.replaceChildren(element("h3", {}, ids.length ? "Critical path of the slowest" : "No flow begins in this part of time"), element("div", { class: "actions" },
+            ...ids.map(id => element("button", { onclick: () => showCritical(f, id, steps) }, nameElement(answer.names[id] ?? String(id), 60)))), steps);
+    } catch (error) {
+        showError(place, error);
+    }
 }
 
 async function showCritical(f, id, place) {

@@ -25,6 +25,7 @@ export async function search() {
     state.hits = [];
     state.nearHits = [];
     state.hit = -1;
+    state.current = null;
     try {
         if (state.query.q !== "") {
             byId("search-place").textContent = "…";
@@ -75,11 +76,9 @@ function showPlace() {
 }
 
 /** Goes to a hit: selects it and brings it into sight. */
-function goToHit(index) {
-    const hit = state.hits[index];
-    if (!hit)
-        return;
-    state.hit = index;
+function goToHit(hit) {
+    state.current = hit;
+    state.hit = state.hits.indexOf(hit);
     if (hit.kind === "span") {
         goTo(hit.f, hit);
     } else {
@@ -89,20 +88,43 @@ function goToHit(index) {
     }
     showPlace();
     changed("hits");
-    say(`Hit ${index + 1} of ${state.hits.length}: ${visible(hit.text || hit.name)}`);
+    say(`Hit ${state.hit < 0 ? "" : count(state.hit + 1)} of ${count(total)}: ${visible(hit.text || hit.name)}`);
 }
 
-/** The next hit is that after the last one, or the first in the view. */
-function step(by) {
-    const { hits } = state;
-    if (!hits.length)
-        return;
-    let index = state.hit + by;
-    if (state.hit < 0) {
-        const inView = hits.findIndex(hit => shared(hit.f, hit.b) >= state.view.b);
-        index = by > 0 ? Math.max(0, inView) : (inView < 0 ? hits.length : inView) - 1;
+function order(one, other) {
+    return shared(one.f, one.b) - shared(other.f, other.b) || one.f - other.f || one.s - other.s || other.e - one.e || one.id - other.id;
+}
+
+/** The hits that are known, in order of time; those of the view may be among the first ones too. */
+function knownHits() {
+    const all = [...state.hits, ...state.nearHits].sort(order);
+    return all.filter((hit, index) => index === 0 || order(all[index - 1], hit) !== 0);
+}
+
+/** After the known ones there may be more, where they are too many to be known. */
+async function hitAfter(ticks) {
+    const found = [];
+    for (const f of state.files.keys()) {
+        const range = localRange(f, { b: ticks, e: Infinity });
+        if (range)
+            found.push(...(await searchFile(f, pending.signal, range)).hits);
     }
-    goToHit((index + hits.length) % hits.length);
+    state.nearHits = found;
+    return found.sort(order)[0];
+}
+
+/** The next hit is that after the current one, or the first in the view. */
+async function step(by) {
+    const known = knownHits(), from = state.current, isMore = total > state.hits.length;
+    if (!known.length)
+        return;
+    const isAfter = hit => from ? order(hit, from) > 0 : shared(hit.f, hit.b) >= state.view.b;
+    const next = known.findIndex(isAfter);
+    let hit = by > 0 ? known[next] : known.findLast(one => from ? order(one, from) < 0 : shared(one.f, one.b) < state.view.b);
+    const last = known[next < 0 ? known.length - 1 : next];
+    if (by > 0 && isMore && (next < 0 || !(shared(last.f, last.b) <= state.view.e)))
+        hit = await hitAfter(from ? shared(from.f, from.b) + 1 : state.view.b).catch(() => hit);
+    goToHit(hit ?? (by > 0 ? known[0] : known.at(-1)));
 }
 
 // ---- The panel ----
@@ -123,7 +145,7 @@ export function showSearch(pane) {
 function hitRow(hit, index) {
     const track = state.files[hit.f].tracks.find(one => one.s === hit.s);
     return element("tr", { "aria-selected": index === state.hit ? "true" : undefined },
-        element("td", {}, swatch(hit.name), element("button", { class: "link", onclick: () => goToHit(index) }, nameElement((hit.text || hit.name).replaceAll("\x1e", "  "), 200))),
+        element("td", {}, swatch(hit.name), element("button", { class: "link", onclick: () => goToHit(hit) }, nameElement((hit.text || hit.name).replaceAll("\x1e", "  "), 200))),
         element("td", {}, moment(hit.b, perTick(hit.f))), element("td", {}, hit.e > hit.b ? duration(hit.e - hit.b, perTick(hit.f)) : ""),
         element("td", {}, nameElement(track?.name || String(track?.tid ?? hit.s), 60)));
 }

@@ -9,7 +9,7 @@ export const state = {
     past: [], future: [],
     selected: null, // {kind, f, s, b} in ticks of its file, and {e, depth, count, id, name} as far as known
     range: null, // {b, e}
-    hits: [], hit: -1, nearHits: [], // those of the search; if there are too many, also all in the view
+    hits: [], hit: -1, nearHits: [], current: null, // those of the search; if there are too many, also all in the view
     query: { q: "", regex: false },
     only: "", trackFilter: "", depth: 32,
     collapsed: new Set(), order: [],
