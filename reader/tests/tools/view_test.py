@@ -7,6 +7,7 @@ The server of 'tracebed view': who may ask, what is answered, and that its answe
 
 Check: view
 Needs: $b/programs $b/reader/tests/agreement/agreement_program $b/reader/tests/tools/view_program
+Slow: starts some 40 servers
 """
 
 import contextlib

@@ -66,6 +66,7 @@ static void put_problem(struct answer *answer)
     tbed_json_object_open(&answer->json, NULL);
     tbed_json_string(&answer->json, "error", answer->request->problem);
     tbed_json_object_close(&answer->json);
+    tbed_json_line(&answer->json);
 }
 
 static enum answer_status respond(struct answer *answer, struct view_response *response)
@@ -88,6 +89,8 @@ void view_respond(struct view *view, const char *target, struct view_response *r
         return;
     answer.json.text = &answer.text;
     enum answer_status status = request_parse(request, target) ? respond(&answer, response_ret) : ANSWER_BAD;
+    if (response_ret->bytes == NULL)
+        tbed_json_line(&answer.json);
     if (status == ANSWER_OK && answer.text.is_out_of_memory)
         status = answer_fail(&answer, TBED_ERR_MEMORY);
     if (status != ANSWER_OK) {

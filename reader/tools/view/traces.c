@@ -75,35 +75,45 @@ static int open_trace(struct view *view, struct view_trace *trace, const char *p
     return TOOL_TROUBLE;
 }
 
+void view_start(struct view *view, struct view_trace *traces, size_t count)
+{
+    view->traces = traces;
+    view->trace_count = count;
+    pthread_mutex_init(&view->windows_lock, NULL);
+    for (size_t i = 0; i < count; i++) {
+        pthread_rwlock_init(&traces[i].lock, NULL);
+        pthread_mutex_init(&traces[i].facts_lock, NULL);
+        pthread_mutex_init(&traces[i].memory.lock, NULL);
+    }
+}
+
 int view_open(struct view *view, char *const *paths, size_t count)
 {
     int exit = -1;
-    pthread_mutex_init(&view->windows_lock, NULL);
-    view->traces = tool_realloc(NULL, count * sizeof *view->traces);
-    for (size_t i = 0; i < count && exit < 0; i++) {
-        struct view_trace *trace = &view->traces[view->trace_count++];
-        memset(trace, 0, sizeof *trace);
-        pthread_rwlock_init(&trace->lock, NULL);
-        pthread_mutex_init(&trace->facts_lock, NULL);
-        pthread_mutex_init(&trace->memory.lock, NULL);
-        exit = open_trace(view, trace, paths[i]);
-    }
+    struct view_trace *traces = tool_realloc(NULL, count * sizeof *traces);
+    memset(traces, 0, count * sizeof *traces);
+    view_start(view, traces, count);
+    for (size_t i = 0; i < count && exit < 0; i++)
+        exit = open_trace(view, &traces[i], paths[i]);
     return exit;
+}
+
+static void close_trace(struct view_trace *trace)
+{
+    tool_places_close(&trace->places);
+    tbed_reader_close(trace->reader);
+    free(trace->streams);
+    free(trace->facts.counters);
+    free(trace->memory.moments);
+    pthread_rwlock_destroy(&trace->lock);
+    pthread_mutex_destroy(&trace->facts_lock);
+    pthread_mutex_destroy(&trace->memory.lock);
 }
 
 void view_close(struct view *view)
 {
-    for (size_t i = 0; i < view->trace_count; i++) {
-        struct view_trace *trace = &view->traces[i];
-        tool_places_close(&trace->places);
-        tbed_reader_close(trace->reader);
-        free(trace->streams);
-        free(trace->facts.counters);
-        free(trace->memory.moments);
-        pthread_rwlock_destroy(&trace->lock);
-        pthread_mutex_destroy(&trace->facts_lock);
-        pthread_mutex_destroy(&trace->memory.lock);
-    }
+    for (size_t i = 0; i < view->trace_count; i++)
+        close_trace(&view->traces[i]);
     if (view->traces != NULL)
         pthread_mutex_destroy(&view->windows_lock);
     free(view->traces);

@@ -77,6 +77,9 @@ struct view {
     bool is_ending; /* atomic */
 };
 
+/* Takes traces whose readers are, or will be, open, and which are zero otherwise; view_close() frees them. */
+void view_start(struct view *view, struct view_trace *traces, size_t count);
+
 /* Opens the files. Returns -1, or the exit status after a complaint. */
 int view_open(struct view *view, char *const *paths, size_t count);
 void view_close(struct view *view);

@@ -5,10 +5,13 @@
  */
 #include "reader/tools/view/answers/answers.h"
 
+#include "reader/analysis/filter/filter.h"
+
 #include <tracebed/flows.h>
 
 #define FLOWS_MAX   10000
 #define FLOWS_USUAL 1000
+#define NBYTES_MAX  (UINT64_C(256) << 20) /* of events: they are followed one by one, in order of time */
 
 static enum tbed_status make(struct answer *answer, const struct answer_part *part,
                              const struct tbed_filter *names, size_t count, struct tbed_flows **flows_ret)
@@ -57,7 +60,7 @@ static void put_arrows(struct answer *answer, const struct tbed_flows *flows, si
 {
     const struct tbed_flow *flow;
     tbed_json_array_open(&answer->json, "arrows");
-    for (size_t i = 0; (flow = tbed_flows_slowest(flows, i)) != NULL; i++)
+    for (size_t i = 0; flows != NULL && (flow = tbed_flows_slowest(flows, i)) != NULL; i++)
         if (!flow->is_async)
             put_arrows_of(answer, flow, &left);
     tbed_json_array_close(&answer->json);
@@ -90,7 +93,7 @@ static void put_async(struct answer *answer, const struct tbed_flows *flows)
     TBED_VECTOR(const struct tbed_flow *) spans = {0};
     const struct tbed_flow *flow;
     uint64_t ends[ROWS_MAX] = {0};
-    for (size_t i = 0; (flow = tbed_flows_slowest(flows, i)) != NULL; i++) {
+    for (size_t i = 0; flows != NULL && (flow = tbed_flows_slowest(flows, i)) != NULL; i++) {
         const struct tbed_flow **added = flow->is_async ? TBED_VECTOR_PUSH(&spans) : NULL;
         if (added != NULL)
             *added = flow;
@@ -121,6 +124,29 @@ static uint64_t count_flows(const struct tbed_flows *flows)
     return count;
 }
 
+static bool is_too_much(struct answer *answer, const struct answer_part *part)
+{
+    struct tbed_stream_info stream;
+    uint64_t block_count = 0;
+    size_t first, count;
+    for (size_t i = 0; tbed_stream_get(answer->trace->reader, i, &stream); i++) {
+        tbed_filter_blocks(part->filter, answer->trace->reader, stream.stream, &first, &count);
+        block_count += count;
+    }
+    return block_count > NBYTES_MAX / answer->info.page_nbytes;
+}
+
+static void put_flows(struct answer *answer, const struct tbed_flows *flows, size_t most)
+{
+    tbed_json_object_open(&answer->json, NULL);
+    put_arrows(answer, flows, most);
+    put_async(answer, flows);
+    tbed_json_u64(&answer->json, "total", flows != NULL ? count_flows(flows) : 0);
+    tbed_json_bool(&answer->json, "complete", flows != NULL); /* false: the window is too large */
+    answer_names(answer);
+    tbed_json_object_close(&answer->json);
+}
+
 enum answer_status answer_flows(struct answer *answer)
 {
     struct answer_part part;
@@ -130,17 +156,12 @@ enum answer_status answer_flows(struct answer *answer)
     if (!request_number(answer->request, "max", 1, FLOWS_MAX, &most))
         return ANSWER_BAD;
     if (answer_part_open_plain(answer, &part, &answer_status)) {
-        enum tbed_status status = make(answer, &part, NULL, most, &flows);
+        enum tbed_status status =
+            is_too_much(answer, &part) ? TBED_OK : make(answer, &part, NULL, most, &flows);
         answer_status = status == TBED_OK ? ANSWER_OK : answer_fail(answer, status);
     }
-    if (answer_status == ANSWER_OK) {
-        tbed_json_object_open(&answer->json, NULL);
-        put_arrows(answer, flows, most);
-        put_async(answer, flows);
-        tbed_json_u64(&answer->json, "total", count_flows(flows));
-        answer_names(answer);
-        tbed_json_object_close(&answer->json);
-    }
+    if (answer_status == ANSWER_OK)
+        put_flows(answer, flows, most);
     tbed_flows_close(flows);
     answer_part_close(&part);
     return answer_status;
