@@ -1,0 +1,212 @@
+/*
+ * Records the traces that view_page_test.py shows:
+ *
+ *     view_page_program work PATH SHIFT    three threads, with ticks of 1 ns that are made up; all is SHIFT ns later
+ *     view_page_program names PATH         a thread and a span for each name that standard input has; each ends with a zero
+ *     view_page_program live PATH          real time: records 500 spans for each byte of standard input, then closes
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include <tracebed/writer.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MS UINT64_C(1000000)
+
+static struct tbed_writer *writer;
+
+static uint32_t intern(const char *text)
+{
+    return tbed_string_intern(writer, text, strlen(text));
+}
+
+static int open_writer(const char *path, bool is_given)
+{
+    struct tbed_writer_options options = {.size = sizeof options, .process_name = "demo"};
+    if (is_given) {
+        options.given_ticks = true;
+        options.given_ticks_per_second = 1000 * MS;
+        options.given_realtime_ns = INT64_C(1795000000000000000);
+        options.process_pid = 4711;
+    }
+    struct tbed_error error;
+    enum tbed_status status = tbed_writer_open(path, &options, &writer, &error);
+    if (status != TBED_OK)
+        fprintf(stderr, "%s: %s\n", path, tbed_status_text(status));
+    return status == TBED_OK ? 0 : 1;
+}
+
+/* ---- Work ---- */
+
+static void give(struct tbed_recorder *recorder, enum tbed_given_type type, const char *name, uint64_t tick,
+                 const struct tbed_argument *arguments, size_t argument_count)
+{
+    struct tbed_given_event event = {.type = type,
+                                     .id = name != NULL ? intern(name) : TBED_ID_INVALID,
+                                     .category = TBED_ID_INVALID,
+                                     .tick = tick,
+                                     .arguments = arguments,
+                                     .argument_count = argument_count,
+                                     .severity = TBED_SEVERITY_WARNING};
+    tbed_event_record_given(recorder, &event);
+}
+
+static struct tbed_argument text_argument(uint32_t name_id, const char *text)
+{
+    return (struct tbed_argument){.type = TBED_ARG_TEXT,
+                                  .name_id = name_id,
+                                  .nbytes = (uint32_t)strnlen(text, 500),
+                                  .value.text = text};
+}
+
+static void begin(struct tbed_recorder *recorder, const char *name, uint64_t tick)
+{
+    give(recorder, TBED_GIVEN_BEGIN, name, tick, NULL, 0);
+}
+
+static void end(struct tbed_recorder *recorder, uint64_t tick)
+{
+    give(recorder, TBED_GIVEN_END, NULL, tick, NULL, 0);
+}
+
+/* One millisecond: "unit", in it "parse" with 100 "token", and "generate". */
+static void work_one(struct tbed_recorder *recorder, uint64_t at, unsigned number)
+{
+    struct tbed_argument argument = {.type = TBED_ARG_U64, .name_id = intern("number"), .value.u64 = number};
+    give(recorder, TBED_GIVEN_BEGIN, "unit", at, &argument, 1);
+    begin(recorder, "parse", at + 1000);
+    for (uint64_t i = 0; i < 100; i++) {
+        begin(recorder, "token", at + 2000 + i * 5000);
+        end(recorder, at + 2000 + i * 5000 + 1000 + number % 7);
+    }
+    end(recorder, at + 510000);
+    begin(recorder, "generate", at + 520000);
+    end(recorder, at + 900000 + number * 100);
+    end(recorder, at + 980000);
+    struct tbed_argument value = {.type = TBED_ARG_U64, .name_id = TBED_ID_INVALID, .value.u64 = number % 10};
+    give(recorder, TBED_GIVEN_COUNTER, "queue length", at + 981000, &value, 1);
+}
+
+static void give_message(struct tbed_recorder *recorder, const char *text, uint64_t tick)
+{
+    struct tbed_argument argument = text_argument(TBED_ID_INVALID, text);
+    give(recorder, TBED_GIVEN_MESSAGE, NULL, tick, &argument, 1);
+}
+
+static void work_special(struct tbed_recorder *recorder, uint64_t at)
+{
+    begin(recorder, "haystack", at);
+    begin(recorder, "needle", at + 100000);
+    begin(recorder, "pin", at + 100000);
+    end(recorder, at + 100001);
+    end(recorder, at + 100100);
+    end(recorder, at + 900000);
+}
+
+static void work_others(struct tbed_recorder *recorder, uint64_t at, unsigned thread, unsigned number)
+{
+    if (number % 25 == 10) {
+        give_message(recorder, "an unused variable", at + 990000);
+        give(recorder, TBED_GIVEN_INSTANT, "checkpoint", at + 991000, NULL, 0);
+        tbed_async_begin(recorder, intern("download"), 100 * thread + number);
+    } else if (number % 25 == 15) {
+        tbed_async_end(recorder, intern("download"), 100 * thread + number - 5);
+    }
+    if (number == 30 + thread)
+        tbed_flow_record(recorder,
+                         thread == 0   ? TBED_EXT_FLOW_BEGIN
+                         : thread == 1 ? TBED_EXT_FLOW_STEP
+                                       : TBED_EXT_FLOW_END,
+                         intern("job"), 1);
+}
+
+/* A thread works 100 ms. The third has "haystack" at 70 ms, in it "needle" of 100 ns, and at its begin "pin" of 1 ns. */
+static void work_thread(unsigned thread, uint64_t shift)
+{
+    char name[32];
+    snprintf(name, sizeof name, thread == 0 ? "main" : "worker %u", thread);
+    struct tbed_recorder *recorder = tbed_recorder_open_given(writer, name, 4711 + thread);
+    begin(recorder, "compile", shift);
+    for (unsigned number = 0; number < 100; number++) {
+        uint64_t at = shift + number * MS;
+        if (thread == 2 && number == 70)
+            work_special(recorder, at);
+        else
+            work_one(recorder, at + 1000, number);
+        work_others(recorder, at + 1000, thread, number);
+    }
+    end(recorder, shift + 101 * MS);
+    tbed_recorder_close(recorder);
+}
+
+static int work(const char *path, uint64_t shift)
+{
+    if (open_writer(path, true) != 0)
+        return 1;
+    shift += MS; /* no event is at tick 0 */
+    for (unsigned thread = 0; thread < 3; thread++)
+        work_thread(thread, shift);
+    tbed_writer_close(writer);
+    return 0;
+}
+
+/* ---- Names ---- */
+
+static void give_name(const char *name, uint64_t tick)
+{
+    struct tbed_recorder *recorder =
+        tbed_recorder_open_given(writer, strlen(name) < 1000 ? name : "long", 4711);
+    struct tbed_argument argument = text_argument(intern("argument"), name);
+    give(recorder, TBED_GIVEN_BEGIN, name, tick, &argument, 1);
+    give_message(recorder, name, tick + 10);
+    end(recorder, tick + MS - 10);
+    tbed_recorder_close(recorder);
+}
+
+static int names(const char *path)
+{
+    static char text[8 << 20];
+    size_t nbytes = fread(text, 1, sizeof text - 1, stdin);
+    if (open_writer(path, true) != 0)
+        return 1;
+    uint64_t tick = MS;
+    for (char *name = text; name < text + nbytes; name += strlen(name) + 1, tick += MS)
+        give_name(name, tick);
+    tbed_writer_close(writer);
+    return 0;
+}
+
+/* ---- Live ---- */
+
+static int live(const char *path)
+{
+    if (open_writer(path, false) != 0)
+        return 1;
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
+    do {
+        for (unsigned i = 0; i < 500; i++) {
+            tbed_span_begin(recorder, intern("step"));
+            tbed_span_end(recorder);
+        }
+        puts("recorded");
+        fflush(stdout);
+    } while (getchar() != EOF);
+    tbed_recorder_close(recorder);
+    tbed_writer_close(writer);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 4 && strcmp(argv[1], "work") == 0)
+        return work(argv[2], strtoull(argv[3], NULL, 10));
+    if (argc == 3 && strcmp(argv[1], "names") == 0)
+        return names(argv[2]);
+    if (argc == 3 && strcmp(argv[1], "live") == 0)
+        return live(argv[2]);
+    fputs("usage: view_page_program work PATH SHIFT | names PATH | live PATH\n", stderr);
+    return 2;
+}
