@@ -41,7 +41,7 @@ HANDED_OUT = {
     "tbed_call_difference", "tbed_stack_difference", "tbed_divergence",
     "tbed_follow_thread", "tbed_follow_label",
     "tbed_timeline_row", "tbed_timeline_counter",
-    "tbed_flow_row", "tbed_flow_part", "tbed_flow", "tbed_activity_row", "tbed_window_part", "tbed_mark",
+    "tbed_flow_row", "tbed_flow_part", "tbed_flow", "tbed_activity_row", "tbed_window_part", "tbed_mark_row",
 }  # fmt: skip
 NEVER_CHANGES = {
     # Values.

@@ -14,7 +14,7 @@ bool tbed_mark_slots_open(struct mark_slots *slots, size_t column_count)
     return slots->slots != NULL;
 }
 
-static void join(struct tbed_mark *mark, const struct tbed_mark *more)
+static void join(struct tbed_mark_row *mark, const struct tbed_mark_row *more)
 {
     if (mark->count == 0) {
         *mark = *more;
@@ -35,7 +35,7 @@ static uint64_t column_of(uint64_t tick, uint64_t begin_tick, uint64_t column_ti
     return tick > begin_tick ? (tick - begin_tick) / column_ticks : 0;
 }
 
-void tbed_mark_slots_add(struct mark_slots *slots, const struct tbed_mark *mark)
+void tbed_mark_slots_add(struct mark_slots *slots, const struct tbed_mark_row *mark)
 {
     uint64_t column = column_of(mark->first_tick, slots->begin_tick, slots->column_ticks);
     if (column >= slots->column_count)
@@ -47,7 +47,7 @@ void tbed_mark_slots_add(struct mark_slots *slots, const struct tbed_mark *mark)
 bool tbed_mark_slots_take(struct mark_slots *slots, mark_vector *to)
 {
     for (size_t i = 0; i < slots->column_count * TBED_MARK_KIND_COUNT; i++) {
-        struct tbed_mark *added = slots->slots[i].count > 0 ? TBED_VECTOR_PUSH(to) : NULL;
+        struct tbed_mark_row *added = slots->slots[i].count > 0 ? TBED_VECTOR_PUSH(to) : NULL;
         if (slots->slots[i].count > 0 && added == NULL)
             return false;
         if (added != NULL)
@@ -58,12 +58,12 @@ bool tbed_mark_slots_take(struct mark_slots *slots, mark_vector *to)
 }
 
 /* Where a mark of this column and kind was written last; 'count' if nowhere. Those of the column are the last few. */
-static size_t place_in(const mark_vector *marks, size_t count, const struct tbed_mark *mark,
+static size_t place_in(const mark_vector *marks, size_t count, const struct tbed_mark_row *mark,
                        uint64_t begin_tick, uint64_t column_ticks)
 {
     uint64_t column = column_of(mark->first_tick, begin_tick, column_ticks);
     for (size_t i = count; i > 0; i--) {
-        const struct tbed_mark *before = &marks->items[i - 1];
+        const struct tbed_mark_row *before = &marks->items[i - 1];
         if (before->stream != mark->stream ||
             column_of(before->first_tick, begin_tick, column_ticks) != column || before->kind < mark->kind)
             return i;
@@ -77,7 +77,7 @@ void tbed_marks_widen(mark_vector *marks, uint64_t begin_tick, uint64_t column_t
 {
     size_t count = 0;
     for (size_t i = 0; i < marks->count; i++) {
-        struct tbed_mark mark = marks->items[i];
+        struct tbed_mark_row mark = marks->items[i];
         size_t at = place_in(marks, count, &mark, begin_tick, column_ticks);
         bool is_there = at < count && marks->items[at].kind == mark.kind &&
                         marks->items[at].stream == mark.stream &&

@@ -11,17 +11,17 @@
 #include <tracebed/window.h>
 
 /* Marks in order of columns and kinds. */
-typedef TBED_VECTOR(struct tbed_mark) mark_vector;
+typedef TBED_VECTOR(struct tbed_mark_row) mark_vector;
 
 /* Of one stream, while it is read: a slot for each kind and column. */
 struct mark_slots {
     uint64_t begin_tick, column_ticks;
     size_t column_count;
-    struct tbed_mark *slots; /* 'count' 0: empty */
+    struct tbed_mark_row *slots; /* 'count' 0: empty */
 };
 
 bool tbed_mark_slots_open(struct mark_slots *slots, size_t column_count);
-void tbed_mark_slots_add(struct mark_slots *slots, const struct tbed_mark *mark);
+void tbed_mark_slots_add(struct mark_slots *slots, const struct tbed_mark_row *mark);
 /* Moves all marks to the end of 'to'. False: no memory. */
 bool tbed_mark_slots_take(struct mark_slots *slots, mark_vector *to);
 

@@ -92,11 +92,11 @@ static void take_event(void *context, const struct block_spans *spans, const str
                        size_t word)
 {
     struct worker *worker = context;
-    struct tbed_mark mark = {.stream = spans->block.stream,
-                             .first_tick = event->tick,
-                             .last_tick = event->tick,
-                             .count = 1,
-                             .id = event->id};
+    struct tbed_mark_row mark = {.stream = spans->block.stream,
+                                 .first_tick = event->tick,
+                                 .last_tick = event->tick,
+                                 .count = 1,
+                                 .id = event->id};
     (void)word;
     switch (event->type) {
     case TBED_EVENT_INSTANT:
@@ -259,7 +259,7 @@ static enum tbed_status collect_marks(struct tbed_marks *marks, struct job *job)
 {
     for (size_t i = 0; i < job->work.item_count; i++) {
         mark_vector *own = &job->streams[i].marks;
-        struct tbed_mark *to = own->count > 0 ? TBED_VECTOR_EXTEND(&marks->marks, own->count) : NULL;
+        struct tbed_mark_row *to = own->count > 0 ? TBED_VECTOR_EXTEND(&marks->marks, own->count) : NULL;
         if (own->count > 0 && to == NULL)
             return TBED_ERR_MEMORY;
         if (own->count > 0)
@@ -376,7 +376,7 @@ void tbed_marks_close(struct tbed_marks *marks)
     free(marks);
 }
 
-const struct tbed_mark *tbed_marks_get(const struct tbed_marks *marks, size_t index)
+const struct tbed_mark_row *tbed_marks_get(const struct tbed_marks *marks, size_t index)
 {
     return index < marks->marks.count ? &marks->marks.items[index] : NULL;
 }

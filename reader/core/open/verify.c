@@ -48,11 +48,13 @@ static enum tbed_status check_all(struct tbed_reader *reader, unsigned thread_co
     for (enum tbed_block_kind kind = TBED_BLOCK_EVENTS; kind <= TBED_BLOCK_RECORDS; kind++)
         if (status == TBED_OK)
             status = tbed_verify_blocks(reader, kind, thread_count, events);
+    if (status != TBED_OK)
+        return status; /* what comes later must not be listed first, in case this is tried again */
     if (reader->shut)
         tbed_index_check_unwritten(reader);
     check_strings(reader);
     tbed_damage_list_join(reader->damage, events);
-    return status == TBED_OK ? tbed_damage_first(reader) : status;
+    return tbed_damage_first(reader);
 }
 
 enum tbed_status tbed_reader_verify_with(struct tbed_reader *reader, const struct tbed_verify_options *given)

@@ -144,7 +144,7 @@ enum tbed_mark_kind {
 };
 #define TBED_MARK_KIND_COUNT 5u
 
-struct tbed_mark {
+struct tbed_mark_row {
     uint32_t stream;
     enum tbed_mark_kind kind;
     uint64_t first_tick, last_tick;
@@ -190,7 +190,7 @@ enum tbed_status tbed_marks_make(struct tbed_reader *reader, const struct tbed_m
 void tbed_marks_close(struct tbed_marks *marks); /* NULL is allowed */
 
 /* The marks, by stream (in the order of tbed_stream_get()), then by column, then by kind; NULL past the last. */
-const struct tbed_mark *tbed_marks_get(const struct tbed_marks *marks, size_t index);
+const struct tbed_mark_row *tbed_marks_get(const struct tbed_marks *marks, size_t index);
 
 /* The counters, in order of their ids. False past the last. */
 bool tbed_marks_counter_sized(const struct tbed_marks *marks, size_t index,

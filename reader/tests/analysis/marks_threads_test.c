@@ -19,7 +19,7 @@ struct question {
 struct oracle {
     struct tbed_event events[EVENTS_MAX];
     size_t event_count;
-    struct tbed_mark marks[EVENTS_MAX];
+    struct tbed_mark_row marks[EVENTS_MAX];
     size_t mark_count;
 };
 
@@ -60,7 +60,7 @@ static void list_events(struct oracle *oracle, const struct question *question)
 static void add_mark(struct oracle *oracle, const struct question *question, uint32_t stream, uint64_t column,
                      uint64_t column_ticks, int kind)
 {
-    struct tbed_mark mark = {.stream = stream, .kind = (enum tbed_mark_kind)kind};
+    struct tbed_mark_row mark = {.stream = stream, .kind = (enum tbed_mark_kind)kind};
     for (size_t i = 0; i < oracle->event_count; i++) {
         const struct tbed_event *event = &oracle->events[i];
         if (event->stream != stream || kind_of(event) != kind ||
@@ -173,7 +173,7 @@ static void expect_marks(const struct oracle *oracle, const struct question *que
     assert_int_equal(info.column_ticks, column_ticks);
     assert_int_equal(info.read_count, info.block_count);
     for (size_t i = 0; i < oracle->mark_count; i++) {
-        const struct tbed_mark *found = tbed_marks_get(marks, i), *expected = &oracle->marks[i];
+        const struct tbed_mark_row *found = tbed_marks_get(marks, i), *expected = &oracle->marks[i];
         assert_non_null(found);
         assert_int_equal(found->stream, expected->stream);
         assert_int_equal(found->kind, expected->kind);

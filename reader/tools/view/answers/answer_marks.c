@@ -29,7 +29,7 @@ static enum tbed_status make(struct answer *answer, const struct answer_part *pa
 
 /* ---- Marks ---- */
 
-static void put_mark(struct answer *answer, const struct tbed_mark *mark)
+static void put_mark(struct answer *answer, const struct tbed_mark_row *mark)
 {
     struct tbed_json *json = &answer->json;
     answer_tick(answer, NULL, mark->first_tick);
@@ -43,7 +43,7 @@ static void put_mark(struct answer *answer, const struct tbed_mark *mark)
 
 static void put_marks(struct answer *answer, const struct tbed_marks *marks)
 {
-    const struct tbed_mark *mark = tbed_marks_get(marks, 0);
+    const struct tbed_mark_row *mark = tbed_marks_get(marks, 0);
     tbed_json_array_open(&answer->json, "streams");
     for (size_t i = 0; mark != NULL;) {
         uint32_t stream = mark->stream;
@@ -222,7 +222,7 @@ static void put_overwritten(struct gaps *gaps, const struct answer_part *part)
 
 static void put_drops(struct gaps *gaps, const struct tbed_marks *marks)
 {
-    const struct tbed_mark *mark;
+    const struct tbed_mark_row *mark;
     char text[96];
     for (size_t i = 0; (mark = tbed_marks_get(marks, i)) != NULL; i++) {
         if (mark->kind != TBED_MARK_DROP)
