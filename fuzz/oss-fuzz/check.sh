@@ -13,6 +13,7 @@ flags=${CFLAGS:--O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize
 packages=clang,libclang-rt-14-dev,libc6-dev,libxxhash-dev,libdw-dev,libelf-dev,libiberty-dev
 packages=$packages,zlib1g-dev,libbz2-dev,liblzma-dev,zip,unzip
 
+mkdir -p "$root"
 [ -x "$root/usr/bin/clang" ] || debootstrap --variant=minbase --include=$packages bookworm "$root"
 rm -rf "$root/src" "$root/out"
 mkdir -p "$root/src" "$root/out" "$root/dev/shm"
