@@ -6,7 +6,7 @@ The server of 'tracebed view': who may ask, what is answered, and that its answe
     python3 reader/tests/tools/view_test.py
 
 Check: view
-Needs: $b/programs $b/reader/tests/agreement/agreement_program $b/reader/tests/tools/view_program
+Needs: $b/programs $b/reader/tests/agreement/agreement_program $b/reader/tests/tools/view_program $b/reader/tests/tools/view_page_program
 Slow: starts some 40 servers
 """
 
@@ -26,6 +26,7 @@ import cases
 from cases import need
 
 VIEW_PROGRAM = cases.BUILD / "reader/tests/tools/view_program"
+PAGE_PROGRAM = cases.BUILD / "reader/tests/tools/view_page_program"
 RANDOM_PROGRAM = cases.BUILD / "reader/tests/agreement/agreement_program"
 GOLDEN = cases.ROOT / "spec/golden"
 PAGE = cases.ROOT / "reader/tools/view/page"
@@ -345,6 +346,21 @@ def test_single_spans_are_found_with_their_neighbours(folder):
             need(status == 404, f"{status} {body}")
 
 
+def test_a_quick_answer_has_what_the_whole_one_has(folder):
+    choice = random.Random(11)
+    for seed, words in enumerate(("others", "open categories", "killed", "deep", "forks categories")):
+        path = os.path.join(folder, f"quick{seed}.tbed")
+        subprocess.run([RANDOM_PROGRAM, str(seed), path, *words.split()], check="killed" not in words)
+        with serve("--no-browser", path, expected=(0, 1)) as server:
+            spans = list(spans_of(server))
+            for stream, depth, begin, _, name in choice.sample(spans, min(len(spans), 20)):
+                quick = server.ask("span", s=stream, b=begin, depth=depth, id=name, quick=1)
+                whole = server.ask("span", s=stream, b=begin, depth=depth, id=name)
+                need("calls" in whole and "calls" not in quick, f"{path}: {quick}")
+                for key, value in quick.items():
+                    need(value == whole[key], f"{path} {stream} {depth} {begin}: {key}: {value} instead of {whole[key]}")
+
+
 def test_neighbours_are_the_nearest_calls(folder):
     for path in list(random_traces(folder))[:2]:
         with serve("--no-browser", path) as server:
@@ -412,6 +428,16 @@ def test_marks_plots_and_memory_show_what_was_recorded(folder):
         need(server.ask("memory_flame", of="live")["total"] == 5000, "flame graph of memory")
         has = server.ask("trace")["files"][0]["has"]
         need(has["spans"] and has["allocations"] and has["messages"] and has["counters"] and not has["flows"], f"{has}")
+
+
+def test_a_flow_has_an_arrow_between_each_two_of_its_points(folder):
+    cases.output_of(folder, PAGE_PROGRAM, "work", "work.tbed", "0")
+    with serve("--no-browser", folder / "work.tbed") as server:
+        threads = {track["s"]: track["name"] for track in server.ask("trace")["files"][0]["tracks"]}
+        arrows = [tuple((threads[arrow[end]["s"]], arrow[end]["t"]) for end in ("from", "to")) for arrow in server.ask("flows")["arrows"]]
+        need(arrows, "there are none")
+        first, step = arrows[0][0][1], 1000000
+        need(arrows == [(("main", first), ("worker 1", first + step)), (("worker 1", first + step), ("worker 2", first + 2 * step))], f"{arrows}")
 
 
 def test_a_live_trace_grows(folder):
