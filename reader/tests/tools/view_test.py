@@ -487,6 +487,22 @@ def test_slow_answers_do_not_delay_others_and_two_files_are_apart(folder):
             connection.close()
 
 
+def test_of_long_answers_a_page_gets_the_newest_one(folder):
+    path = next(random_traces(folder))
+    with serve("--no-browser", path) as server:
+        connections = [http.client.HTTPConnection("127.0.0.1", server.port, timeout=SECONDS_MAX) for _ in range(12)]
+        for number, connection in enumerate(connections):
+            connection.request("GET", f"{server.path}flame?page=a&seq={number // 2}" if number % 2 else f"{server.path}flame?page=b{number}")
+        statuses = []
+        for connection in connections:
+            response = connection.getresponse()
+            statuses.append(response.status)
+            need((response.status == 200) == ("nodes" in json.loads(response.read())), f"{statuses}")
+            connection.close()
+        need(set(statuses[::2]) == {200}, f"other pages: {statuses}")
+        need(statuses[-1] == 200 and set(statuses) <= {200, 409}, f"{statuses}")
+
+
 def main():
     done = subprocess.run([cases.TRACEBED, "view", "--no-browser", "--port=1", GOLDEN / "valid/events.tbed"],
                           capture_output=True, text=True, timeout=SECONDS_MAX) if os.getuid() != 0 else None
