@@ -11,9 +11,21 @@ let sequence = 0, longSequence = 0;
  * 'page: null' are apart.
  */
 const LONG = new Set(["table", "histogram", "flame", "span", "search", "critical", "memory", "memory_flame"]);
+const lastAsked = new Map();
 
 /** An answer that nobody waits for any more. */
 export class Cancelled extends Error {}
+
+/** Gives up the request that has this key, and returns the signal of the new one. */
+function newest(key, signal) {
+    const abort = new AbortController();
+    signal?.addEventListener("abort", () => abort.abort());
+    if (signal?.aborted)
+        abort.abort();
+    lastAsked.get(key)?.abort();
+    lastAsked.set(key, abort);
+    return abort.signal;
+}
 
 export async function ask(path, parameters = {}, signal = undefined) {
     const query = new URLSearchParams();
@@ -21,8 +33,10 @@ export async function ask(path, parameters = {}, signal = undefined) {
         if (value !== undefined && value !== null && value !== "")
             query.set(key, value);
     if (LONG.has(path) && parameters.quick === undefined && parameters.page !== null) {
-        query.set("page", page + "f" + (parameters.f ?? 0));
+        const file = parameters.f ?? 0;
+        query.set("page", page + "f" + file);
         query.set("seq", ++longSequence);
+        signal = newest(path + file, signal);
     }
     let response;
     try {

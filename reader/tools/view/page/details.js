@@ -63,7 +63,7 @@ function heading(span, text) {
 
 function showFilling(pane, span) {
     const scale = perTick(span.f);
-    pane.replaceChildren(element("h2", {}, plural(span.count, "span") + " in less than a pixel each"),
+    pane.replaceChildren(element("h2", {}, (span.count ? plural(span.count, "span") : "Spans") + " in less than a pixel each"),
         element("div", { class: "actions" },
             element("button", { onclick: () => zoomTo(shared(span.f, span.b), shared(span.f, span.e)) }, "Zoom to them (f)"),
             element("button", { onclick: () => { selectRange({ b: shared(span.f, span.b), e: shared(span.f, span.e) }); changed("range-chosen"); } }, "Table of this time")),
@@ -202,7 +202,7 @@ export async function showDetails(pane) {
             element("p", { class: "note" }, "Click a span, or press Shift and an arrow, to see what it is. Press ? for all keys.")));
         return;
     }
-    if (span.kind === "filling" && span.count > 1)
+    if (span.kind === "filling" && span.count !== 1)
         showFilling(pane, span);
     else if (span.kind === "mark" || (span.kind !== "span" && span.depth === undefined))
         showMark(pane, { name: "", level: 0, count: 1, ...span });
