@@ -29,7 +29,7 @@ static const struct call calls[] = {
     {"search", "f b e streams q regex in max seq page", true, true, answer_search},
     {"name", "f id", true, false, answer_name_of},
     {"source", "f id", true, false, answer_source},
-    {"flows", "f b e streams max", true, false, answer_flows},
+    {"flows", "f b e streams max seq page", true, true, answer_flows},
     {"critical", "f id seq page", true, true, answer_critical},
     {"memory", "f b e by of seq page", true, true, answer_memory},
     {"memory_flame", "f b e of seq page", true, true, answer_memory_flame},

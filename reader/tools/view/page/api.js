@@ -10,7 +10,7 @@ let sequence = 0, longSequence = 0;
  * What may take long: of each of these, the server answers only the newest request about a file, and one at a time. Those with
  * 'page: null' are apart.
  */
-const LONG = new Set(["table", "histogram", "flame", "span", "search", "critical", "memory", "memory_flame"]);
+const LONG = new Set(["table", "histogram", "flame", "span", "search", "critical", "memory", "memory_flame", "flows"]);
 const lastAsked = new Map();
 
 /** An answer that nobody waits for any more. */
@@ -187,6 +187,13 @@ async function windowOf(job, sketch, run) {
     keep(job.f, job.streams, answer);
 }
 
+/** Flows are followed event by event: not while one still moves. */
+function stillness(signal) {
+    return new Promise((resolve, reject) => {
+        setTimeout(() => signal.aborted ? reject(new Cancelled()) : resolve(), 150);
+    });
+}
+
 async function extrasOf(job, run) {
     const { f, range, columns } = job, has = state.files[f].has, signal = run.abort.signal;
     const time = { f, b: range.b, e: range.e };
@@ -200,7 +207,7 @@ async function extrasOf(job, run) {
     if (state.files[f].counters.length || has.allocations)
         asked.push(ask("plots", { ...time, w: columns }, signal).then(answer => { made.plots = answer.plots; }));
     if (has.flows || has.async)
-        asked.push(ask("flows", { ...time, max: 500 }, signal).then(answer => {
+        asked.push(stillness(signal).then(() => ask("flows", { ...time, max: 500 }, signal)).then(answer => {
             Object.assign(made, { arrows: answer.arrows, async: answer.async, names: answer.names ?? {} });
         }));
     await Promise.all(asked);
