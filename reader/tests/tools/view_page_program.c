@@ -3,6 +3,8 @@
  *
  *     view_page_program work PATH SHIFT    three threads, with ticks of 1 ns that are made up; all is SHIFT ns later
  *     view_page_program names PATH         a thread and a span for each name that standard input has; each ends with a zero
+ *     view_page_program large PATH SOURCE  real time, in blocks of 8 KiB: three threads with 600,000 spans each; those named
+ *                                          "found" are in line 3 of the file SOURCE; allocations in a function "grow"
  *     view_page_program live PATH          real time: records 500 spans for each byte of standard input, then closes
  *
  * SPDX-License-Identifier: MIT
@@ -23,9 +25,10 @@ static uint32_t intern(const char *text)
     return tbed_string_intern(writer, text, strlen(text));
 }
 
-static int open_writer(const char *path, bool is_given)
+static int open_writer(const char *path, bool is_given, uint32_t page_nbytes)
 {
-    struct tbed_writer_options options = {.size = sizeof options, .process_name = "demo"};
+    struct tbed_writer_options options = {
+        .size = sizeof options, .process_name = "demo", .page_nbytes = page_nbytes};
     if (is_given) {
         options.given_ticks = true;
         options.given_ticks_per_second = 1000 * MS;
@@ -144,7 +147,7 @@ static void work_thread(unsigned thread, uint64_t shift)
 
 static int work(const char *path, uint64_t shift)
 {
-    if (open_writer(path, true) != 0)
+    if (open_writer(path, true, 0) != 0)
         return 1;
     shift += MS; /* no event is at tick 0 */
     for (unsigned thread = 0; thread < 3; thread++)
@@ -170,7 +173,7 @@ static int names(const char *path)
 {
     static char text[8 << 20];
     size_t nbytes = fread(text, 1, sizeof text - 1, stdin);
-    if (open_writer(path, true) != 0)
+    if (open_writer(path, true, 0) != 0)
         return 1;
     uint64_t tick = MS;
     for (char *name = text; name < text + nbytes; name += strlen(name) + 1, tick += MS)
@@ -179,11 +182,43 @@ static int names(const char *path)
     return 0;
 }
 
+/* ---- Large ---- */
+
+static void large_thread(unsigned number)
+{
+    char name[32];
+    snprintf(name, sizeof name, "thread %u", number);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, name);
+    uint32_t outer = intern("outer"), inner = intern("inner"), found = intern("found"), grow = intern("grow");
+    for (unsigned i = 0; i < 600; i++) {
+        tbed_span_begin(recorder, outer);
+        for (unsigned k = 0; k < 1000; k++) {
+            tbed_span_begin(recorder, k == 500 ? found : inner);
+            tbed_span_end(recorder);
+        }
+        tbed_alloc_record(recorder, grow, TBED_FUNCTION_MALLOC, (number * 1000 + i + 1) * 0x1000, 1000);
+        tbed_span_end(recorder);
+    }
+    tbed_recorder_close(recorder);
+}
+
+static int large(const char *path, const char *source)
+{
+    if (open_writer(path, false, 8192) != 0)
+        return 1;
+    struct tbed_frame_names frame = {intern("find"), intern(source), 3};
+    tbed_location_describe(writer, intern("found"), &frame, 1);
+    for (unsigned i = 0; i < 3; i++)
+        large_thread(i);
+    tbed_writer_close(writer);
+    return 0;
+}
+
 /* ---- Live ---- */
 
 static int live(const char *path)
 {
-    if (open_writer(path, false) != 0)
+    if (open_writer(path, false, 0) != 0)
         return 1;
     struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
     do {
@@ -205,8 +240,10 @@ int main(int argc, char **argv)
         return work(argv[2], strtoull(argv[3], NULL, 10));
     if (argc == 3 && strcmp(argv[1], "names") == 0)
         return names(argv[2]);
+    if (argc == 4 && strcmp(argv[1], "large") == 0)
+        return large(argv[2], argv[3]);
     if (argc == 3 && strcmp(argv[1], "live") == 0)
         return live(argv[2]);
-    fputs("usage: view_page_program work PATH SHIFT | names PATH | live PATH\n", stderr);
+    fputs("usage: view_page_program work PATH SHIFT | names PATH | large PATH SOURCE | live PATH\n", stderr);
     return 2;
 }

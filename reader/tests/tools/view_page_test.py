@@ -28,6 +28,7 @@ import cases
 
 PROGRAM = cases.BUILD / "reader/tests/tools/view_page_program"
 MS = 1000000
+LARGE_SPANS = 3 * 600 * 1001
 CHROMIUM = browser.Browser()
 
 # ---- The server and the page ----
@@ -302,6 +303,118 @@ def test_a_range_has_a_table_a_histogram_and_a_flame_graph(folder):
         healthy(page)
 
 
+def large(folder):
+    source = folder / "source.c"
+    source.write_text("one\ntwo\n<b>three</b>\nfour\n")
+    cases.output_of(folder, PROGRAM, "large", "large.tbed", source)
+    return "large.tbed"
+
+
+def spot_of_joined(page, is_sampled):
+    """Where several spans that are drawn as one are, the widest of them; sampled are those whose number is not known."""
+    return page.run(f"""Promise.all(['api', 'draw', 'state', 'tracks'].map(name => import(new URL(name + '.js', location)))).then(([api, draw, state, tracks]) => {{
+        let best = null;
+        for (const row of tracks.rows.filter(row => row.kind === 'thread')) {{
+            const {{ parts }} = api.pictures.get(api.pictureKey(0, row.s)).now;
+            for (let at = 0; at < parts.length; at += 8)
+                if ({'parts[at + 3] === 0' if is_sampled else 'parts[at + 3] > 1'} && parts[at + 2] > (best?.wide ?? 0))
+                    best = {{ row, depth: parts[at], middle: parts[at + 1] + parts[at + 2] / 2, wide: parts[at + 2] }};
+        }}
+        if (best === null)
+            return null;
+        const box = document.getElementById('picture').getBoundingClientRect();
+        return [box.left + draw.placeOf(state.shared(0, best.middle)),
+            box.top + best.row.y - document.getElementById('scroll').scrollTop + best.row.strip + (best.depth + 0.5) * best.row.spanHeight];
+    }})""")
+
+
+def tip_at(page, x, y):
+    page.move(x, y)
+    return page.wait("!document.getElementById('tip').hidden && document.getElementById('tip').innerText")
+
+
+HOLD_EXACT = """(() => { const ask = window.fetch; window.fetch = async (address, ...others) => {
+    if (String(address).includes('sketch=0'))
+        await new Promise(resolve => { window.release = resolve; });
+    return ask(address, ...others);
+}; })()"""
+
+
+def test_a_large_window_is_sampled_first_and_then_exact(folder):
+    with View(folder, large(folder)) as view:
+        page = open_page(view.address)
+        settle(page)
+        cases.need(state(page, "files[0].block_count") > 300, "there are too few blocks")
+        whole = page.run(module("api", "api.sums[0].spans"))
+        cases.need(whole == LARGE_SPANS, f"{whole} spans")
+        page.run(HOLD_EXACT)
+        page.run(module("state", "state.setView(state.state.view.b, state.state.view.e - 10, { isSmooth: false })"))
+        page.wait("window.release !== undefined && document.body.dataset.state === 'sketch'")
+        place = spot_of_joined(page, True)
+        cases.need(place, "nothing is sampled")
+        text = tip_at(page, *place)
+        cases.need(text.startswith("Spans") and "at least" in text and "sampled" in text, f"not said to be sampled: {text}")
+        page.click(*place)
+        page.wait("document.getElementById('pane').innerText.includes('samples; the exact picture follows')")
+        page.run("window.release()")
+        page.wait("document.body.dataset.state === 'exact'")
+        cases.need(spot_of_joined(page, True) is None, "something is still sampled")
+        text = tip_at(page, *spot_of_joined(page, False))
+        cases.need(re.match(r"[\d,. \u202f]+ spans", text) and "sampled" not in text, f"it is not exact: {text}")
+        cases.need(page.run(module("api", "api.sums[0].isExact")), "the answer is not exact")
+        healthy(page)
+
+
+def test_only_names_that_match_are_shown(folder):
+    with View(folder, work(folder)) as view:
+        page = open_page(view.address)
+        settle(page)
+        page.run("document.getElementById('only').focus()")
+        page.type("^(unit|parse)$")
+        page.key("Enter")
+        page.wait(module("api", "api.sums[0]?.spans === 2 * 299"))
+        settle(page)
+        page.run("document.getElementById('picture').focus()")
+        page.key("2")
+        page.wait("document.querySelectorAll('#pane .wide tbody tr').length === 2")
+        page.run("(() => { const only = document.getElementById('only'); only.value = ''; only.dispatchEvent(new Event('change')); })()")
+        page.wait(module("api", "api.sums[0]?.spans > 2 * 299"))
+        settle(page)
+        healthy(page)
+
+
+def test_memory_has_a_table_and_a_flame_graph(folder):
+    with View(folder, large(folder)) as view:
+        page = open_page(view.address)
+        settle(page)
+        page.run("document.getElementById('picture').focus()")
+        page.key("5")
+        for of in ("peak", "live", "leaks"):
+            for by in ("site", "stack", "function", "flame"):
+                page.run(f"""for (const [label, value] of [['Which memory', '{of}'], ['Grouping', '{by}']]) {{
+                    const choice = document.querySelector(`#pane select[aria-label="${{label}}"]`); choice.value = value; choice.dispatchEvent(new Event('change')); }}""")
+                page.wait("document.querySelector('#pane #flame')" if by == "flame" else "document.querySelector('#pane tbody tr')")
+                text = pane(page)
+                cases.need(re.search("1[.]72 MiB|1[.]717 MiB|1,?800", text), f"{of} by {by}: {text}")
+                cases.need(by == "flame" or "grow" in text, f"{of} by {by}: {text}")
+        healthy(page)
+
+
+def test_the_source_of_a_span_is_shown(folder):
+    with View(folder, large(folder)) as view:
+        page = open_page(view.address)
+        settle(page)
+        page.run("document.getElementById('search').focus()")
+        page.type("found")
+        page.wait("Number(document.body.dataset.hits) === 1800")
+        page.key("Enter")
+        page.wait("document.querySelector('#pane .source .here')")
+        here = page.run("document.querySelector('#pane .source .here').innerText")
+        cases.need(re.fullmatch(r"3\s*<b>three</b>", here), f"the line is {here!r}")
+        cases.need("source.c:3" in pane(page), pane(page))
+        healthy(page)
+
+
 def test_bookmarks_and_links_restore_everything(folder):
     with View(folder, work(folder)) as view:
         page = open_page(view.address)
@@ -349,6 +462,68 @@ def test_two_traces_are_aligned_at_chosen_spans(folder):
         page.wait("document.querySelector('#pane select[aria-label=\"Compare with\"]')")
         page.run("(() => { const choice = document.querySelector('#pane select[aria-label=\"Compare with\"]'); choice.value = '1'; choice.dispatchEvent(new Event('change')); })()")
         page.wait("document.querySelector('#flame')")
+        healthy(page)
+
+
+def test_differences_have_a_call_tree(folder):
+    with View(folder, work(folder), work(folder, "later.tbed", 5000)) as view:
+        page = open_page(view.address)
+        settle(page)
+        page.run("document.getElementById('picture').focus()")
+        page.key("4")
+        page.wait("document.querySelector('#pane select[aria-label=\"Compare with\"]')")
+        page.run("(() => { const choice = document.querySelector('#pane select[aria-label=\"Compare with\"]'); choice.value = '1'; choice.dispatchEvent(new Event('change')); })()")
+        page.wait("[...document.querySelectorAll('#pane th')].some(head => head.textContent === 'Change')")
+        page.wait("[...document.querySelectorAll('#pane .tree tbody tr')].some(row => row.innerText.includes('unit') && /[+−]/.test(row.innerText))")
+        healthy(page)
+
+
+# ---- Damaged, killed, overwritten ----
+
+def gap_tip(page, what):
+    """What the page says where the first gap of this kind is, after going there."""
+    gap = page.run(module("api", f"api.extras[0].gaps.find(gap => gap.what === '{what}')"))
+    cases.need(gap, f"no gap of this kind: {what}")
+    x, y = page.run(f"""Promise.all(['draw', 'state', 'tracks'].map(name => import(new URL(name + '.js', location)))).then(([draw, state, tracks]) => {{
+        const row = tracks.rows.find(row => row.kind === 'thread' && ({gap['s'] if gap['s'] is not None else 'row.s'} === row.s));
+        const box = document.getElementById('picture').getBoundingClientRect();
+        const places = [{gap['b']}, {gap['e']}].map(tick => Math.min(box.width - 1, Math.max(0, draw.placeOf(state.shared(0, tick)))));
+        return [box.left + (places[0] + places[1]) / 2, box.top + row.y - document.getElementById('scroll').scrollTop + row.height - 2]; }})""")
+    page.move(x, y)
+    return page.wait("!document.getElementById('tip').hidden && document.getElementById('tip').innerText")
+
+
+def test_gaps_are_shown_with_what_is_missing(folder):
+    for name, what in (("valid/lost", "lost"), ("valid/ring", "overwritten"), ("invalid/BLOCK_CUT-killed", "damaged")):
+        with View(folder, cases.ROOT / f"spec/golden/{name}.tbed") as view:
+            page = open_page(view.address)
+            settle(page)
+            text = gap_tip(page, what)
+            cases.need(what in text and len(text) > len(what) + 10, f"{name}: {text}")
+            facts = pane(page)
+            cases.need(("its program was killed" in facts) == ("killed" in name), f"{name}: {facts}")
+            cases.need(re.search(r"Damage\s+(none|\d+ places?)", facts), f"{name}: {facts}")
+            healthy(page)
+
+
+def test_a_killed_and_damaged_trace_is_shown(folder):
+    with subprocess.Popen([PROGRAM, "live", "killed.tbed"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as program:
+        program.stdout.readline()
+        program.kill()
+    path = folder / large(folder)
+    data = bytearray(path.read_bytes())
+    at = len(data) // 2 // 8192 * 8192 + 2000
+    data[at:at + 100] = b"\xff" * 100
+    path.write_bytes(data)
+    with View(folder, "killed.tbed", "large.tbed") as view:
+        page = open_page(view.address)
+        settle(page)
+        facts = pane(page)
+        cases.need("its program was killed" in facts, facts)
+        spans = page.run(module("api", "api.sums.map(sum => sum.spans)"))
+        cases.need(spans[0] == 500 and 0 < spans[1] < LARGE_SPANS, f"{spans} spans")
+        cases.need(page.run(module("api", "api.sums[1].bad")) == 1, "no damaged block")
+        page.wait("document.getElementById('quality').textContent.includes('1 damaged block')")
         healthy(page)
 
 

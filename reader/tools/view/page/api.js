@@ -5,16 +5,39 @@ import { bounds, changed, localRange, state } from "./state.js";
 import { labelOf } from "./text.js";
 
 const page = Math.random().toString(36).slice(2, 12);
-let sequence = 0;
+let sequence = 0, longSequence = 0;
+/**
+ * What may take long: of each of these, the server answers only the newest request about a file, and one at a time. Those with
+ * 'page: null' are apart.
+ */
+const LONG = new Set(["table", "histogram", "flame", "span", "search", "critical", "memory", "memory_flame", "flows"]);
+const lastAsked = new Map();
 
 /** An answer that nobody waits for any more. */
 export class Cancelled extends Error {}
+
+/** Gives up the request that has this key, and returns the signal of the new one. */
+function newest(key, signal) {
+    const abort = new AbortController();
+    signal?.addEventListener("abort", () => abort.abort());
+    if (signal?.aborted)
+        abort.abort();
+    lastAsked.get(key)?.abort();
+    lastAsked.set(key, abort);
+    return abort.signal;
+}
 
 export async function ask(path, parameters = {}, signal = undefined) {
     const query = new URLSearchParams();
     for (const [key, value] of Object.entries(parameters))
         if (value !== undefined && value !== null && value !== "")
             query.set(key, value);
+    if (LONG.has(path) && parameters.quick === undefined && parameters.page !== null) {
+        const file = parameters.f ?? 0;
+        query.set("page", page + "f" + file);
+        query.set("seq", ++longSequence);
+        signal = newest(path + file, signal);
+    }
     let response;
     try {
         response = await fetch(path + (query.size === 0 ? "" : "?" + query.toString().replaceAll("%2C", ",")), { signal, cache: "no-store" });
@@ -164,6 +187,13 @@ async function windowOf(job, sketch, run) {
     keep(job.f, job.streams, answer);
 }
 
+/** Flows are followed event by event: not while one still moves. */
+function stillness(signal) {
+    return new Promise((resolve, reject) => {
+        setTimeout(() => signal.aborted ? reject(new Cancelled()) : resolve(), 150);
+    });
+}
+
 async function extrasOf(job, run) {
     const { f, range, columns } = job, has = state.files[f].has, signal = run.abort.signal;
     const time = { f, b: range.b, e: range.e };
@@ -177,7 +207,7 @@ async function extrasOf(job, run) {
     if (state.files[f].counters.length || has.allocations)
         asked.push(ask("plots", { ...time, w: columns }, signal).then(answer => { made.plots = answer.plots; }));
     if (has.flows || has.async)
-        asked.push(ask("flows", { ...time, max: 500 }, signal).then(answer => {
+        asked.push(stillness(signal).then(() => ask("flows", { ...time, max: 500 }, signal)).then(answer => {
             Object.assign(made, { arrows: answer.arrows, async: answer.async, names: answer.names ?? {} });
         }));
     await Promise.all(asked);

@@ -63,7 +63,7 @@ function heading(span, text) {
 
 function showFilling(pane, span) {
     const scale = perTick(span.f);
-    pane.replaceChildren(element("h2", {}, plural(span.count, "span") + " in less than a pixel each"),
+    pane.replaceChildren(element("h2", {}, (span.count ? plural(span.count, "span") : "Spans") + " in less than a pixel each"),
         element("div", { class: "actions" },
             element("button", { onclick: () => zoomTo(shared(span.f, span.b), shared(span.f, span.e)) }, "Zoom to them (f)"),
             element("button", { onclick: () => { selectRange({ b: shared(span.f, span.b), e: shared(span.f, span.e) }); changed("range-chosen"); } }, "Table of this time")),
@@ -77,7 +77,7 @@ const LEVELS = ["Instant", "Message", "Warning", "Error"];
 
 /** What a message says: its name is only the format, if it has one. */
 async function showMessage(span, place) {
-    const { hits } = await ask("search", { f: span.f, q: ".", regex: 1, in: "messages", b: span.b, e: span.b + 1, max: 20 });
+    const { hits } = await ask("search", { f: span.f, q: ".", regex: 1, in: "messages", b: span.b, e: span.b + 1, max: 20, page: null });
     const texts = hits.filter(hit => hit.s === span.s && hit.text).map(hit => hit.text);
     place.replaceChildren(...texts.map(text => element("p", {}, nameElement(text, 4000))));
 }
@@ -149,7 +149,7 @@ async function showSource(span, place) {
 
 function showSpan(pane, span, answer) {
     const scale = perTick(span.f), source = element("div", { class: "wide", hidden: true });
-    const facts = rows([["Duration", [duration(answer.e - answer.b, scale), answer.open ? " (did not end)" : ""]], ["Self", duration(answer.self, scale)],
+    const facts = rows([["Duration", [duration(answer.e - answer.b, scale), answer.open ? " (did not end)" : ""]], ["Self", answer.self === null ? null : duration(answer.self, scale)],
         ["Begin", moment(answer.b, scale)], ["Place", answer.calls === undefined ? "counting all calls …" : rank(answer)], ["Thread", threadName(span.f, span.s)],
         ["Category", answer.category ? nameElement(answer.category) : null], ["Code", location(answer)],
         ["Module", answer.module ? nameElement(answer.module) : null]]);
@@ -202,7 +202,7 @@ export async function showDetails(pane) {
             element("p", { class: "note" }, "Click a span, or press Shift and an arrow, to see what it is. Press ? for all keys.")));
         return;
     }
-    if (span.kind === "filling" && span.count > 1)
+    if (span.kind === "filling" && span.count !== 1)
         showFilling(pane, span);
     else if (span.kind === "mark" || (span.kind !== "span" && span.depth === undefined))
         showMark(pane, { name: "", level: 0, count: 1, ...span });

@@ -136,7 +136,7 @@ function drawTexts(texts, top, high) {
 
 /**
  * Draws the parts of one picture between the pixels 'left' and 'right'. A span is one solid piece; a filling is weaker
- * the less of it is busy, and hatched if it was only sampled.
+ * the less of it is busy, and hatched if it was only sampled, so that its number of spans is not known: 0.
  */
 function drawParts(picture, f, top, high, depthMax, left, right, wantsText) {
     const { parts, names, isExact } = picture;
@@ -161,7 +161,7 @@ function drawParts(picture, f, top, high, depthMax, left, right, wantsText) {
                 texts.get(depth).push({ x: Math.max(begin, 0) + 4, room: Math.min(x1, width) - Math.max(begin, 0) - 8, text: visible(label), color: color.text });
             }
         } else {
-            drawFilling(begin, y, wide, high - thin, parts[at + 4] / Math.max(1, parts[at + 2]), color, isExact);
+            drawFilling(begin, y, wide, high - thin, parts[at + 4] / Math.max(1, parts[at + 2]), color, isExact || parts[at + 3] > 0);
         }
     }
     if (texts.size) {
@@ -489,7 +489,8 @@ export function describePart(row, picture, at) {
     const { parts, names } = picture;
     return { kind: parts[at + 3] === 1 ? "span" : "filling", f: row.f, s: row.s, depth: parts[at], b: parts[at + 1],
         e: parts[at + 1] + parts[at + 2], count: parts[at + 3], busy: parts[at + 4], longest: parts[at + 5], id: parts[at + 6],
-        name: names[parts[at + 6]] ?? "", open: parts[at + 7], isExact: picture.isExact };
+        name: names[parts[at + 6]] ?? "", open: parts[at + 7],
+        isExact: picture.isExact || parts[at + 3] > 0 };
 }
 
 function markAt(row, x) {

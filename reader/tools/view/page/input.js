@@ -83,7 +83,7 @@ function moveSelection(direction) {
     const width = state.view.e - state.view.b, b = shared(part.f, part.b);
     if (!inSight(part))
         setView(b - width / 3, b + width * 2 / 3);
-    say(`${visible(part.name)}, ${part.count === 1 ? "" : plural(part.count, "span") + ", "}${duration(part.e - part.b, perTick(part.f))}`);
+    say(`${visible(part.name)}, ${part.count === 1 ? "" : (part.count ? plural(part.count, "span") : "spans, sampled") + ", "}${duration(part.e - part.b, perTick(part.f))}`);
 }
 
 // ---- Keys ----
@@ -264,9 +264,9 @@ function tipLines(thing) {
     const head = element("b", {}, nameElement(thing.name));
     if (thing.count === 1)
         return [head, element("div", {}, duration(thing.e - thing.b, scale), thing.open ? ", did not end" : "", ` at ${moment(thing.b, scale)}`)];
-    return [element("b", {}, plural(thing.count, "span")), element("div", {}, `busy ${percent(Math.min(1, thing.busy / Math.max(1, thing.e - thing.b)))} of ${duration(thing.e - thing.b, scale)}`),
-        element("div", {}, `longest ${duration(thing.longest, scale)}: `, nameElement(thing.name, 120)),
-        thing.isExact ? null : element("div", {}, "sampled")].filter(line => line);
+    return [element("b", {}, thing.count ? plural(thing.count, "span") : "Spans"), element("div", {}, `busy ${thing.isExact ? "" : "at least "}${percent(Math.min(1, thing.busy / Math.max(1, thing.e - thing.b)))} of ${duration(thing.e - thing.b, scale)}`),
+        element("div", {}, `${thing.isExact ? "longest" : "one of"} ${duration(thing.longest, scale)}: `, nameElement(thing.name, 120)),
+        thing.isExact ? null : element("div", {}, "sampled; the exact picture follows")].filter(line => line);
 }
 
 function showTip(event) {
