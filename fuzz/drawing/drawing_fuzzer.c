@@ -1,6 +1,7 @@
 /*
  * What to draw of a window of any trace, of all spans or of some: every span is in a part, parts are within the window
- * and in their order, there are not too many, and one thread computes the same as three.
+ * and in their order, there are not too many, and one thread computes the same as three. A sketch of an intact trace that
+ * does not contradict itself claims nothing that the exact window does not have.
  *
  * fuzz/support/conditions.h says what the bytes behind the last whole page mean; the number of columns and that of parts
  * depend on the size of the input.
@@ -15,6 +16,7 @@
 
 #include "fuzz/support/conditions.h"
 #include "fuzz/support/fuzz.h"
+#include "fuzz/support/orderly.h"
 
 /* What the parts add up to. */
 struct sums {
@@ -53,9 +55,11 @@ static struct sums sum_spans(struct tbed_reader *reader, const struct tbed_filte
 static void check_part(const struct tbed_window_part *part, const struct tbed_window_part *before,
                        const struct tbed_window_info *info)
 {
-    REQUIRE(part->begin_tick <= part->end_tick && part->count > 0 && part->open_count <= part->count);
+    REQUIRE(part->begin_tick <= part->end_tick && part->open_count <= part->count + part->sample_count);
+    REQUIRE(part->count > 0 || part->sample_count > 0);
+    REQUIRE(part->sample_count == 0 || !info->is_exact);
     REQUIRE(part->longest_ticks <= part->ticks);
-    REQUIRE(part->count > 1 || part->longest_ticks == part->ticks);
+    REQUIRE(part->count != 1 || part->longest_ticks == part->ticks);
     if (before == NULL || before->stream != part->stream)
         return;
     REQUIRE(before->depth < part->depth ||
@@ -97,6 +101,56 @@ static bool is_intact(struct tbed_reader *reader, struct tbed_trace_info *info)
     return is_good && info->shut && info->tick_decrease_count == 0 && info->ring_page_count == 0;
 }
 
+/* The part of the exact window, of spans that are all at least a column long, that the part of a sketch is one of. */
+static bool is_real(const struct tbed_window *exact, const struct tbed_window_part *part,
+                    uint64_t column_ticks)
+{
+    const struct tbed_window_part *real;
+    for (size_t i = 0; (real = tbed_window_part(exact, i)) != NULL; i++)
+        if (real->stream == part->stream && real->depth == part->depth && real->id == part->id &&
+            real->begin_tick == part->begin_tick && real->end_tick >= part->end_tick &&
+            real->end_tick - part->end_tick <= (part->sample_count > 0 ? column_ticks : 0))
+            return true;
+    return false;
+}
+
+static uint64_t ticks_of_row(const struct tbed_window *window, uint32_t stream, uint32_t depth)
+{
+    const struct tbed_window_part *part;
+    uint64_t sum = 0;
+    for (size_t i = 0; (part = tbed_window_part(window, i)) != NULL; i++)
+        if (part->stream == stream && part->depth == depth)
+            sum = plus(sum, part->ticks);
+    return sum;
+}
+
+/* 'column_ticks' is the width of columns before there were too many parts. */
+static void check_claims(struct tbed_reader *reader, struct tbed_window_options options,
+                         const struct tbed_window *sketch, uint64_t column_ticks)
+{
+    const struct tbed_window_part *part, *before = NULL;
+    struct tbed_window_info info;
+    options.exact_block_max = options.part_max = 0;
+    options.column_count = TBED_WINDOW_COLUMNS_MAX;
+    struct tbed_window *exact = make(reader, options, 1);
+    tbed_window_info(exact, &info);
+    REQUIRE(info.is_exact);
+    for (size_t i = 0; (part = tbed_window_part(sketch, i)) != NULL; i++, before = part) {
+        if (before == NULL || before->stream != part->stream || before->depth != part->depth)
+            REQUIRE(ticks_of_row(sketch, part->stream, part->depth) <=
+                    ticks_of_row(exact, part->stream, part->depth));
+        if (part->count == 1 && part->end_tick > part->begin_tick && info.column_ticks == 1)
+            REQUIRE(is_real(exact, part, column_ticks));
+    }
+    tbed_window_close(exact);
+}
+
+static uint64_t first_column_ticks(const struct tbed_window_info *info, uint32_t column_count)
+{
+    uint64_t ticks = info->end_tick - info->begin_tick;
+    return ticks / column_count + (ticks % column_count != 0);
+}
+
 static void check(struct tbed_reader *reader, struct tbed_window_options options)
 {
     struct tbed_window *one = make(reader, options, 1), *three = make(reader, options, 3);
@@ -115,7 +169,11 @@ static void check(struct tbed_reader *reader, struct tbed_window_options options
     REQUIRE(tbed_window_part(three, count) == NULL && parts.count == info.span_count);
     REQUIRE(options.part_max == 0 || count <= options.part_max ||
             info.column_ticks > (info.end_tick - info.begin_tick) / 2);
-    if (is_intact(reader, &trace) && options.depth_count == 0) {
+    REQUIRE(info.is_exact || options.exact_block_max > 0);
+    bool is_good = is_intact(reader, &trace);
+    if (!info.is_exact && is_good && is_orderly(reader))
+        check_claims(reader, options, one, first_column_ticks(&info, options.column_count));
+    if (info.is_exact && is_good && options.depth_count == 0) {
         uint64_t resolution = trace.resolution_ticks > 0 ? trace.resolution_ticks : 1;
         struct sums spans = sum_spans(reader, options.filter, resolution);
         REQUIRE(memcmp(&parts, &spans, sizeof parts) == 0);
@@ -144,6 +202,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
                       .column_count = columns, .depth_count = 3, .part_max = 1 + nbytes % 64});
     check(reader,
           (struct tbed_window_options){.column_count = columns, .part_max = nbytes % 100, .filter = filter});
+    check(reader, (struct tbed_window_options){.column_count = columns, .exact_block_max = 1 + nbytes % 2});
+    check(reader, (struct tbed_window_options){.column_count = 1 + columns % 30,
+                                               .depth_count = nbytes % 5,
+                                               .part_max = nbytes % 100,
+                                               .filter = filter,
+                                               .exact_block_max = 1});
     tbed_filter_close(filter);
     tbed_statistics_close(all);
     tbed_reader_close(reader);

@@ -38,10 +38,14 @@ static uint64_t use_timeline(struct tbed_reader *reader)
     return seen;
 }
 
-static uint64_t use_window(struct tbed_reader *reader)
+static uint64_t use_one(struct tbed_reader *reader, uint64_t exact_block_max)
 {
-    struct tbed_window_options options = {
-        .size = sizeof options, .thread_count = 1, .column_count = 20, .depth_count = 2, .part_max = 7};
+    struct tbed_window_options options = {.size = sizeof options,
+                                          .thread_count = 1,
+                                          .column_count = 20,
+                                          .depth_count = 2,
+                                          .part_max = 7,
+                                          .exact_block_max = exact_block_max};
     const struct tbed_window_part *part;
     struct tbed_window *window;
     uint64_t seen = 0;
@@ -53,6 +57,12 @@ static uint64_t use_window(struct tbed_reader *reader)
         seen = mix(mix(seen, part->count), part->ticks);
     tbed_window_close(window);
     return seen;
+}
+
+static uint64_t use_window(struct tbed_reader *reader)
+{
+    uint64_t seen = use_one(reader, 0), of_sketch = seen != NO_MEMORY ? use_one(reader, 1) : NO_MEMORY;
+    return of_sketch != NO_MEMORY ? mix(seen, of_sketch) : NO_MEMORY;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)

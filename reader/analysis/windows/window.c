@@ -1,17 +1,17 @@
 /*
- * Windows: workers share the streams. Each stream is read from the end of the window to its start, so that the spans
- * around a span are known when it is met, and its spans are put into rows of parts.
+ * Windows: streams are divided into pieces, which workers share, and the parts of all pieces are put together.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "format/base/sized.h"
-#include "reader/analysis/assembly/block_spans.h"
-#include "reader/analysis/shared/resolution.h"
-#include "reader/analysis/windows/window_rows.h"
-#include "reader/core/base/workers.h"
+#include "reader/analysis/windows/window_job.h"
+#include "reader/core/file/reader_state.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define PIECES_OF_STREAM 128u
+#define PIECE_BLOCKS_MIN 16u
 
 struct tbed_window {
     struct tbed_window_info info;
@@ -19,158 +19,86 @@ struct tbed_window {
     size_t count;
 };
 
-/* A span around the current position of the walk. */
-struct around {
-    uint64_t begin_tick, end_tick;
-};
+/* ---- Pieces ---- */
 
-struct stream_window {
-    uint32_t stream;
-    struct window_rows rows;
-    struct tbed_window_info counts; /* of this stream; times are not set */
-};
-
-struct worker {
-    struct block_spans spans;
-    TBED_VECTOR(struct around) stack;
-    enum tbed_status status;
-};
-
-struct job {
-    struct tbed_work work;
-    struct tbed_reader *reader;
-    const struct tbed_window_options *options;
-    uint64_t resolution;
-    uint64_t begin_tick, end_tick, column_ticks;
-    struct stream_window *streams;
-    struct worker *workers;
-    unsigned worker_count;
-    uint32_t *passages; /* struct look_back */
-};
-
-static bool is_cancelled(const struct job *job)
+/*
+ * How many blocks of a stream are read at a time, so that several workers can share it. Where spans need not nest, or only
+ * some count, the spans around a piece cannot be guessed.
+ */
+static size_t piece_blocks(const struct window_job *job, size_t count)
 {
-    return job->options->is_cancelled != NULL &&
-           __atomic_load_n(job->options->is_cancelled, __ATOMIC_RELAXED);
+    if (!tbed_window_can_sketch(job) || tbed_reader_is_reused(job->reader))
+        return count;
+    size_t share = count / PIECES_OF_STREAM;
+    return share < PIECE_BLOCKS_MIN ? PIECE_BLOCKS_MIN : share;
 }
 
-/* ---- One stream ---- */
-
-/* The depth of a span; the walk is then inside it. UINT32_MAX: no memory. */
-static uint32_t enter(struct worker *worker, const struct block_span *span)
+static bool add_exact(struct window_job *job, uint32_t stream, size_t first, size_t count)
 {
-    while (worker->stack.count > 0) {
-        const struct around *top = &worker->stack.items[worker->stack.count - 1];
-        if (top->begin_tick <= span->begin_tick && span->end_tick <= top->end_tick)
-            break;
-        worker->stack.count--;
+    size_t size = piece_blocks(job, count);
+    for (size_t end = count, at; end > 0; end = at) {
+        struct window_piece *piece = TBED_VECTOR_PUSH(&job->pieces);
+        if (piece == NULL)
+            return false;
+        at = (end - 1) / size * size;
+        *piece = (struct window_piece){
+            .stream = stream, .first = first + at, .count = end - at, .is_last = end == count};
     }
-    struct around *around = TBED_VECTOR_PUSH(&worker->stack);
-    if (around == NULL)
-        return UINT32_MAX;
-    *around = (struct around){span->begin_tick, span->end_tick};
-    return (uint32_t)worker->stack.count - 1;
+    return true;
 }
 
-static void take_span(const struct job *job, struct worker *worker, struct stream_window *stream,
-                      struct block_span span)
+static size_t count_blocks(const struct window_job *job)
 {
-    if (span.kind == TBED_STEP_UNKNOWN) {
-        stream->counts.unknown_count++;
-        return;
+    struct tbed_stream_info stream;
+    size_t sum = 0, first, count;
+    for (size_t i = 0; tbed_stream_get(job->reader, i, &stream); i++) {
+        tbed_filter_blocks(job->options->filter, job->reader, stream.stream, &first, &count);
+        sum += count;
     }
-    if (span.begin_tick > span.end_tick)
-        span.begin_tick = span.end_tick;
-    uint32_t depth = enter(worker, &span);
-    uint64_t ticks = tbed_ticks_between(job->resolution, span.begin_tick, span.end_tick);
-    struct tbed_window_part part = {.begin_tick = span.begin_tick,
-                                    .end_tick = span.end_tick,
-                                    .count = 1,
-                                    .ticks = ticks,
-                                    .longest_ticks = ticks,
-                                    .id = span.id,
-                                    .stream = stream->stream,
-                                    .depth = depth,
-                                    .open_count = span.kind == TBED_STEP_OPEN};
-    if (depth == UINT32_MAX) {
-        worker->status = TBED_ERR_MEMORY;
-    } else if (job->options->depth_count != 0 && depth >= job->options->depth_count) {
-        stream->counts.deeper_count++;
-    } else {
-        tbed_window_rows_add(&stream->rows, &part);
-        stream->counts.span_count++;
-    }
+    return sum;
 }
 
-static void take_block(const struct job *job, struct worker *worker, struct stream_window *stream,
-                       size_t index)
+static bool list_pieces(struct window_job *job)
 {
-    struct block_spans *spans = &worker->spans;
-    enum tbed_status status = tbed_block_spans_read(spans, index);
-    stream->counts.block_count++;
-    stream->counts.bad_block_count += status != TBED_OK || spans->is_damaged;
-    if (status == TBED_ERR_MEMORY)
-        worker->status = status;
-    for (size_t i = status == TBED_OK ? spans->count : 0; i-- > 0 && worker->status == TBED_OK;)
-        take_span(job, worker, stream, spans->items[i]);
-}
-
-static bool has_too_many(const struct job *job, size_t part_count, uint64_t column_ticks)
-{
-    return job->options->part_max != 0 && part_count > job->options->part_max &&
-           column_ticks <= (job->end_tick - job->begin_tick) / 2;
-}
-
-/* A stream with too many parts would not have fewer if it were read to its start, so wider columns are certain. */
-static void keep_few(const struct job *job, struct window_rows *rows)
-{
-    while (has_too_many(job, rows->parts.count, rows->column_ticks) && !rows->is_out_of_memory)
-        tbed_window_rows_widen(rows, rows->column_ticks * 2);
-}
-
-static void read_stream(const struct job *job, struct worker *worker, struct stream_window *stream)
-{
+    const struct tbed_window_options *options = job->options;
+    struct tbed_stream_info stream;
     size_t first, count;
-    stream->rows.begin_tick = job->begin_tick;
-    stream->rows.column_ticks = job->column_ticks;
-    worker->stack.count = 0;
-    tbed_filter_blocks(job->options->filter, job->reader, stream->stream, &first, &count);
-    while (count-- > 0 && worker->status == TBED_OK) {
-        take_block(job, worker, stream, first + count);
-        keep_few(job, &stream->rows);
-        if (stream->rows.is_out_of_memory)
-            worker->status = TBED_ERR_MEMORY;
-        else if (is_cancelled(job))
-            worker->status = TBED_ERR_CANCELLED;
+    bool is_sketch = options->exact_block_max != 0 && tbed_window_can_sketch(job) &&
+                     count_blocks(job) > options->exact_block_max;
+    for (size_t i = 0; tbed_stream_get(job->reader, i, &stream); i++) {
+        tbed_filter_blocks(options->filter, job->reader, stream.stream, &first, &count);
+        if (count == 0)
+            continue;
+        bool is_added = is_sketch && tbed_window_is_in_order(job, first, count)
+                            ? tbed_window_add_sketch(job, stream.stream, first, count)
+                            : add_exact(job, stream.stream, first, count);
+        if (!is_added)
+            return false;
     }
-    tbed_window_rows_finish(&stream->rows);
+    tbed_window_choose_read(job);
+    for (size_t i = 0; i < job->pieces.count; i++) {
+        job->pieces.items[i].rows.begin_tick = job->begin_tick;
+        job->pieces.items[i].rows.column_ticks = job->column_ticks;
+    }
+    job->work.item_count = job->pieces.count;
+    return true;
 }
 
 static void run_worker(struct tbed_work *work, unsigned index)
 {
-    const struct job *job = work->context;
-    struct worker *worker = &job->workers[index];
+    const struct window_job *job = work->context;
+    struct window_worker *worker = &job->workers[index];
     size_t at;
-    while (worker->status == TBED_OK && tbed_work_take(work, &at))
-        read_stream(job, worker, &job->streams[at]);
+    while (worker->status == TBED_OK && tbed_work_take(work, &at)) {
+        struct window_piece *piece = &job->pieces.items[at];
+        if (piece->is_sketch)
+            tbed_window_sketch(job, worker, piece);
+        else
+            tbed_window_read(job, worker, piece);
+    }
 }
 
-/* ---- All streams ---- */
-
-static bool list_streams(struct job *job)
-{
-    struct tbed_stream_info stream;
-    size_t count = 0;
-    while (tbed_stream_get(job->reader, count, &stream))
-        count++;
-    job->streams = calloc(count + 1, sizeof *job->streams);
-    for (size_t i = 0; job->streams != NULL && i < count && tbed_stream_get(job->reader, i, &stream); i++)
-        if (tbed_filter_has_stream(job->options->filter, stream.stream))
-            job->streams[job->work.item_count++] = (struct stream_window){.stream = stream.stream};
-    return job->streams != NULL;
-}
-
-static void find_times(struct job *job)
+static void find_times(struct window_job *job)
 {
     struct tbed_trace_info info;
     const struct tbed_filter *filter = job->options->filter;
@@ -184,12 +112,12 @@ static void find_times(struct job *job)
     job->column_ticks = ticks / columns + (ticks % columns != 0);
 }
 
-static enum tbed_status run(struct job *job)
+static enum tbed_status run(struct window_job *job)
 {
     job->passages = calloc(tbed_event_block_count(job->reader) + 1, sizeof *job->passages);
-    if (!list_streams(job) || job->passages == NULL)
+    if (job->passages == NULL || !list_pieces(job))
         return TBED_ERR_MEMORY;
-    job->worker_count = tbed_worker_count(job->options->thread_count, job->work.item_count);
+    job->worker_count = tbed_worker_count(job->options->thread_count, job->pieces.count);
     job->workers = calloc(job->worker_count, sizeof *job->workers);
     if (job->workers == NULL)
         return TBED_ERR_MEMORY;
@@ -197,8 +125,6 @@ static enum tbed_status run(struct job *job)
         struct block_spans *spans = &job->workers[i].spans;
         spans->reader = spans->back.reader = job->reader;
         spans->back.passages = job->passages;
-        spans->filter = job->options->filter;
-        spans->has_categories = job->options->filter != NULL;
     }
     job->work.run = run_worker;
     job->work.context = job;
@@ -212,23 +138,96 @@ static enum tbed_status run(struct job *job)
 
 /* ---- The result ---- */
 
-static size_t count_parts(const struct job *job)
+static void add_counts(struct tbed_window_info *sum, const struct tbed_window_info *more)
+{
+    sum->span_count += more->span_count;
+    sum->deeper_count += more->deeper_count;
+    sum->unknown_count += more->unknown_count;
+    sum->block_count += more->block_count;
+    sum->bad_block_count += more->bad_block_count;
+    sum->header_count += more->header_count;
+}
+
+/* Puts the parts of an earlier piece of the stream behind those of 'piece'. */
+static bool append(const struct window_job *job, struct window_piece *piece, struct window_piece *earlier)
+{
+    struct window_rows *rows = &piece->rows, *more = &earlier->rows;
+    if (more->column_ticks > rows->column_ticks)
+        tbed_window_rows_widen(rows, more->column_ticks);
+    else if (more->column_ticks < rows->column_ticks)
+        tbed_window_rows_widen(more, rows->column_ticks);
+    tbed_window_rows_finish(more);
+    for (size_t i = 0; i < more->parts.count; i++)
+        tbed_window_rows_add(rows, &more->parts.items[i]);
+    add_counts(&piece->counts, &earlier->counts);
+    bool is_done = !rows->is_out_of_memory && !more->is_out_of_memory;
+    tbed_window_rows_free(more);
+    tbed_window_keep_few(job, rows);
+    return is_done && !rows->is_out_of_memory;
+}
+
+/* Reads those pieces again around which the spans were not those that had been guessed. */
+static enum tbed_status settle_pieces(struct window_job *job)
+{
+    struct window_worker *worker = &job->workers[0];
+    struct window_arounds around = {0};
+    for (size_t i = 0; i < job->pieces.count && worker->status == TBED_OK; i++) {
+        struct window_piece *piece = &job->pieces.items[i];
+        if (piece->is_last)
+            around.spans.count = 0;
+        if (!piece->is_sketch)
+            tbed_window_settle(job, worker, piece, &around);
+    }
+    tbed_vector_free(&around.spans.vector);
+    return worker->status;
+}
+
+/* Leaves one piece of each stream. */
+static enum tbed_status join_pieces(struct window_job *job)
 {
     size_t count = 0;
-    for (size_t i = 0; i < job->work.item_count; i++)
-        count += job->streams[i].rows.parts.count;
+    for (size_t i = 0; i < job->pieces.count; i++) {
+        struct window_piece *piece = &job->pieces.items[i];
+        if (tbed_window_is_cancelled(job))
+            return TBED_ERR_CANCELLED;
+        tbed_window_passage_free(&piece->passage);
+        piece->passage = (struct window_passage){.has_spans = false};
+        if (!piece->is_last) {
+            if (!append(job, &job->pieces.items[count - 1], piece))
+                return TBED_ERR_MEMORY;
+            piece->rows = (struct window_rows){0};
+            continue;
+        }
+        struct window_piece last = *piece;
+        piece->rows = (struct window_rows){0};
+        job->pieces.items[count++] = last;
+    }
+    job->pieces.count = count;
+    for (size_t i = 0; i < count; i++) {
+        tbed_window_rows_finish(&job->pieces.items[i].rows);
+        if (job->pieces.items[i].rows.is_out_of_memory)
+            return TBED_ERR_MEMORY;
+    }
+    return TBED_OK;
+}
+
+static size_t count_parts(const struct window_job *job)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < job->pieces.count; i++)
+        count += job->pieces.items[i].rows.parts.count;
     return count;
 }
 
 /* Gives all streams columns of one width, at which there are not too many parts. */
-static enum tbed_status widen_all(struct job *job)
+static enum tbed_status widen_all(struct window_job *job)
 {
-    for (size_t i = 0; i < job->work.item_count; i++)
-        if (job->streams[i].rows.column_ticks > job->column_ticks)
-            job->column_ticks = job->streams[i].rows.column_ticks;
+    for (size_t i = 0; i < job->pieces.count; i++)
+        if (job->pieces.items[i].rows.column_ticks > job->column_ticks)
+            job->column_ticks = job->pieces.items[i].rows.column_ticks;
     for (;;) {
-        for (size_t i = 0; i < job->work.item_count; i++) {
-            struct window_rows *rows = &job->streams[i].rows;
+        for (size_t i = 0; i < job->pieces.count; i++) {
+            struct window_rows *rows = &job->pieces.items[i].rows;
             if (rows->column_ticks == job->column_ticks)
                 continue;
             tbed_window_rows_widen(rows, job->column_ticks);
@@ -236,7 +235,7 @@ static enum tbed_status widen_all(struct job *job)
             if (rows->is_out_of_memory)
                 return TBED_ERR_MEMORY;
         }
-        if (!has_too_many(job, count_parts(job), job->column_ticks))
+        if (!tbed_window_has_too_many(job, count_parts(job), job->column_ticks))
             return TBED_OK;
         job->column_ticks *= 2;
     }
@@ -254,42 +253,67 @@ static int compare_parts(const void *left, const void *right)
     return a->id < b->id ? -1 : a->id > b->id;
 }
 
-static enum tbed_status collect(struct tbed_window *window, const struct job *job)
+/* Of samples that are joined, it is not known how many spans there are. */
+static void mark_samples(struct tbed_window *window)
+{
+    window->info.span_count = 0;
+    for (size_t i = 0; i < window->count; i++) {
+        struct tbed_window_part *part = &window->parts[i];
+        bool is_span = part->count == 1 && part->end_tick - part->begin_tick >= window->info.column_ticks;
+        if (part->sample_count > 0 && !is_span)
+            part->count = 0;
+        window->info.span_count += part->count;
+    }
+}
+
+static enum tbed_status collect(struct tbed_window *window, const struct window_job *job)
 {
     window->info.begin_tick = job->begin_tick;
     window->info.end_tick = job->end_tick;
     window->info.column_ticks = job->column_ticks;
+    window->info.is_exact = !job->is_sketch;
     window->parts = calloc(count_parts(job) + 1, sizeof *window->parts);
     if (window->parts == NULL)
         return TBED_ERR_MEMORY;
-    for (size_t i = 0; i < job->work.item_count; i++) {
-        const struct stream_window *stream = &job->streams[i];
-        size_t count = stream->rows.parts.count;
+    for (size_t i = 0; i < job->pieces.count; i++) {
+        const struct window_piece *piece = &job->pieces.items[i];
+        if (tbed_window_is_cancelled(job))
+            return TBED_ERR_CANCELLED;
+        size_t count = piece->rows.parts.count;
         struct tbed_window_part *parts = &window->parts[window->count];
         if (count > 0)
-            memcpy(parts, stream->rows.parts.items, count * sizeof *parts);
+            memcpy(parts, piece->rows.parts.items, count * sizeof *parts);
         if (count > 1)
             qsort(parts, count, sizeof *parts, compare_parts);
         window->count += count;
-        window->info.span_count += stream->counts.span_count;
-        window->info.deeper_count += stream->counts.deeper_count;
-        window->info.unknown_count += stream->counts.unknown_count;
-        window->info.block_count += stream->counts.block_count;
-        window->info.bad_block_count += stream->counts.bad_block_count;
+        add_counts(&window->info, &piece->counts);
     }
+    if (job->is_sketch)
+        mark_samples(window);
     return TBED_OK;
 }
 
-static void close_job(struct job *job)
+static void close_worker(struct window_worker *worker)
 {
-    for (unsigned i = 0; job->workers != NULL && i < job->worker_count; i++) {
-        tbed_block_spans_free(&job->workers[i].spans);
-        tbed_vector_free(&job->workers[i].stack.vector);
+    tbed_block_spans_free(&worker->spans);
+    tbed_stored_ends_free(&worker->ends);
+    tbed_vector_free(&worker->stack.vector);
+    tbed_window_passage_free(&worker->passage);
+    tbed_vector_free(&worker->headers[0].spans.vector);
+    tbed_vector_free(&worker->headers[1].spans.vector);
+}
+
+static void close_job(struct window_job *job)
+{
+    for (unsigned i = 0; job->workers != NULL && i < job->worker_count; i++)
+        close_worker(&job->workers[i]);
+    for (size_t i = 0; i < job->pieces.count; i++) {
+        tbed_window_rows_free(&job->pieces.items[i].rows);
+        tbed_window_passage_free(&job->pieces.items[i].passage);
     }
-    for (size_t i = 0; job->streams != NULL && i < job->work.item_count; i++)
-        tbed_window_rows_free(&job->streams[i].rows);
+    tbed_vector_free(&job->pieces.vector);
+    tbed_vector_free(&job->stops.vector);
     free(job->workers);
-    free(job->streams);
     free(job->passages);
 }
 
@@ -300,10 +324,14 @@ enum tbed_status tbed_window_make(struct tbed_reader *reader, const struct tbed_
     if (!tbed_options_take(&options, sizeof options, given) || options.column_count == 0 ||
         options.column_count > TBED_WINDOW_COLUMNS_MAX)
         return TBED_ERR_ARGUMENT;
-    struct job job = {.reader = reader, .options = &options};
+    struct window_job job = {.reader = reader, .options = &options};
     struct tbed_window *window = calloc(1, sizeof *window);
     find_times(&job);
     enum tbed_status status = window != NULL ? run(&job) : TBED_ERR_MEMORY;
+    if (status == TBED_OK)
+        status = settle_pieces(&job);
+    if (status == TBED_OK)
+        status = join_pieces(&job);
     if (status == TBED_OK)
         status = widen_all(&job);
     if (status == TBED_OK)

@@ -39,6 +39,7 @@ static void join(struct tbed_window_part *part, const struct tbed_window_part *m
     if (__builtin_add_overflow(part->ticks, more->ticks, &part->ticks))
         part->ticks = UINT64_MAX;
     part->open_count += more->open_count;
+    part->sample_count += more->sample_count;
     if (more->longest_ticks > part->longest_ticks) {
         part->longest_ticks = more->longest_ticks;
         part->id = more->id;

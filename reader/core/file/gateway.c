@@ -209,6 +209,21 @@ enum tbed_status tbed_gateway(const struct tbed_reader *reader, enum tbed_block_
     return status;
 }
 
+enum tbed_status tbed_gateway_by_header(const struct tbed_reader *reader, enum tbed_block_kind kind,
+                                        struct tbed_indexed *entry, struct tbed_block *block_ret)
+{
+    struct passage passage = passage_begin(reader, kind, entry);
+    enum tbed_status status = check_header(&passage);
+    enum tbed_block_verdict state = state_load(entry);
+    if (status == TBED_OK && passage.fields.used_nbytes != 0 && state > TBED_VERDICT_GOOD)
+        status = (enum tbed_status)state;
+    if (status == TBED_OK)
+        status = check_stack(&passage);
+    if (status == TBED_OK)
+        fill_block(&passage, block_ret);
+    return status;
+}
+
 bool tbed_indexed_is_good(const struct tbed_reader *reader, enum tbed_block_kind kind,
                           struct tbed_indexed *entry)
 {
@@ -219,14 +234,18 @@ bool tbed_indexed_is_good(const struct tbed_reader *reader, enum tbed_block_kind
 }
 
 /* The mark of a ring's page is raised before anything else in the block changes. */
+bool tbed_block_is_there(const struct tbed_reader *reader, const struct tbed_block *block)
+{
+    return block->cell != 0 || block->page > reader->header.ring_page_count ||
+           tbed_page_still_has(reader->map.bytes, reader->header.page_nbytes, block->page, block->generation);
+}
+
 static bool copy_from(const struct tbed_reader *reader, const struct tbed_block *original, uint64_t *copy,
                       size_t at)
 {
     for (size_t i = at; i < original->nbytes / 8; i++)
         copy[i] = tbed_word_load(original->bytes + 8 * i);
-    return original->cell != 0 || original->page > reader->header.ring_page_count ||
-           tbed_page_still_has(reader->map.bytes, reader->header.page_nbytes, original->page,
-                               original->generation);
+    return tbed_block_is_there(reader, original);
 }
 
 bool tbed_block_copy(const struct tbed_reader *reader, struct tbed_block *block, uint64_t *copy)

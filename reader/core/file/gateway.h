@@ -20,6 +20,16 @@ enum tbed_status tbed_gateway(const struct tbed_reader *reader, enum tbed_block_
                               struct tbed_indexed *entry, bool force_hash, struct tbed_block *block_ret);
 
 /*
+ * The same by the header and the stored stack alone: the content is not read, so a block that nobody has read may prove
+ * damaged. One that is known to be damaged is refused. Errors: as above.
+ */
+enum tbed_status tbed_gateway_by_header(const struct tbed_reader *reader, enum tbed_block_kind kind,
+                                        struct tbed_indexed *entry, struct tbed_block *block_ret);
+
+/* Whether the block still is in its place, and all that was loaded from it before this call is its own. */
+bool tbed_block_is_there(const struct tbed_reader *reader, const struct tbed_block *block);
+
+/*
  * Copies a block that may be given to another stream while it is being read into 'copy', which has room for
  * block->nbytes bytes, and makes 'block' refer to the copy. False if the block was given away before the copy was
  * complete.

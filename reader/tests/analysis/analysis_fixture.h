@@ -11,6 +11,7 @@
 #include "format/checksum.h"
 #include "format/event.h"
 #include "format/file/directory.h"
+#include "format/file/mark.h"
 #include "format/layout.h"
 
 #include <setjmp.h>
@@ -332,6 +333,16 @@ static inline void fixture_stream_record(struct fixture *f, uint32_t stream, uin
                    (uint32_t[]){stream, process, TBED_STREAM_THREAD, 1, TBED_ID_INVALID, 0, 0, 0}, 8);
 }
 
+/* Marks the pages of a ring as those of blocks that are being written. */
+static inline void fixture_mark_ring(struct fixture *f)
+{
+    for (size_t page = 1; page < f->page_count; page++) {
+        uint8_t *entry = (uint8_t *)f->pages + tbed_directory_entry_offset(f->page_nbytes, page);
+        if (!tbed_directory_has_page(f->page_nbytes, page))
+            *tbed_mark_at(entry) = tbed_mark_word((struct tbed_mark){.state = TBED_MARK_HELD, .process = 1});
+    }
+}
+
 /* Closes the file and opens it. */
 static inline struct tbed_reader *fixture_open(struct fixture *f)
 {
@@ -356,6 +367,8 @@ static inline struct tbed_reader *fixture_open(struct fixture *f)
     header->next_string_page = tbed_le64_make(f->string_pages);
     header->next_reserved_id = tbed_le64_make(1000000);
     tbed_directory_build((uint8_t *)f->pages, f->page_nbytes, f->page_count);
+    if (f->ring)
+        fixture_mark_ring(f);
     if (!f->left_open && !f->ring) {
         header->state = tbed_le32_make(TBED_STATE_SHUT);
         header->closing_checksum = tbed_le64_make(tbed_closing_checksum(

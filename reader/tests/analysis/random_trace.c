@@ -80,13 +80,15 @@ static uint32_t begin_share(uint32_t depth_max, uint32_t event)
 
 /* 'odd' happens now and then, late enough for the fast loop to have begun. */
 static void random_stream(struct fixture *f, uint32_t stream, unsigned odd, uint32_t depth_max,
-                          uint64_t *random)
+                          uint32_t block_events, uint64_t *random)
 {
     uint64_t tick = 1000;
     for (uint32_t i = 0; i < 4000; i++) {
         uint32_t dice = fixture_random(random) % 100, id = 1 + fixture_random(random) % IDS;
         struct fixture_stream *s = &f->streams[stream];
         tick += fixture_random(random) % 7;
+        if (block_events != 0 && fixture_random(random) % block_events == 0)
+            fixture_begin_block(f, stream, tick);
         if (odd == ODD_BACK && i > 1500 && dice == 0 && s->page != 0 && tick > s->base + 20)
             tick -= 20;
         if (i > 1500 && dice == 1)
@@ -118,15 +120,21 @@ static void inherit(struct fixture_stream *stream, uint64_t *random)
     }
 }
 
-struct fixture *random_trace(unsigned odd, uint32_t depth_max, bool loses, uint64_t seed)
+struct fixture *random_trace_in_blocks(unsigned odd, uint32_t depth_max, bool loses, uint32_t block_events,
+                                       uint64_t seed)
 {
     uint64_t random = seed * 0x9E3779B97F4A7C15u + odd;
     struct fixture *f = fixture_new(4096);
     f->left_open = loses; /* nothing may be missing in a file that was closed */
     inherit(&f->streams[1], &random);
     for (uint32_t stream = 1; stream <= STREAMS; stream++)
-        random_stream(f, stream, stream == 2 ? odd : ODD_NOTHING, depth_max, &random);
+        random_stream(f, stream, stream == 2 ? odd : ODD_NOTHING, depth_max, block_events, &random);
     if (loses)
         lose_blocks(f, &random);
     return f;
+}
+
+struct fixture *random_trace(unsigned odd, uint32_t depth_max, bool loses, uint64_t seed)
+{
+    return random_trace_in_blocks(odd, depth_max, loses, 0, seed);
 }

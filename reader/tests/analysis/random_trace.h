@@ -27,4 +27,8 @@ enum {
 /* Streams 1 to STREAMS; the first goes on with spans of a parent process. If it loses blocks, the file was not closed. */
 struct fixture *random_trace(unsigned odd, uint32_t depth_max, bool loses, uint64_t seed);
 
+/* The same with blocks of about so many events; 0: as many as fit. */
+struct fixture *random_trace_in_blocks(unsigned odd, uint32_t depth_max, bool loses, uint32_t block_events,
+                                       uint64_t seed);
+
 #endif
