@@ -119,7 +119,7 @@ def count(status, text):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--timeout", type=float, default=240)
+    parser.add_argument("--timeout", type=float, default=900)
     parser.add_argument("--plain-addresses", action="store_true")
     parser.add_argument("result")
     parser.add_argument("command", nargs="+")

@@ -54,7 +54,7 @@ struct failing_plan failing_plan_cut(const uint8_t *data, size_t *nbytes)
 /* Returns the number of places to try for each plan; 0: all. */
 static uint32_t place_limit(void)
 {
-    const char *limit = getenv("TBED_FAILING_PLACES");
+    const char *limit = getenv(FAILING_PLACES_VARIABLE);
     return limit != NULL ? (uint32_t)strtoul(limit, NULL, 10) : FAILING_PLACES;
 }
 

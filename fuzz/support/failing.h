@@ -22,7 +22,8 @@ struct failing_plan {
     bool all_later; /* calls after the chosen one fail as well */
 };
 
-#define FAILING_PLAN_NBYTES 4
+#define FAILING_PLAN_NBYTES     4
+#define FAILING_PLACES_VARIABLE "TBED_FAILING_PLACES"
 
 /* Decodes a plan: two bytes of 'first', one of the number of runs minus 1, one whose lowest bit is 'all_later'. */
 struct failing_plan failing_plan_of(const uint8_t bytes[FAILING_PLAN_NBYTES]);

@@ -33,6 +33,7 @@ struct flame {
     FILE *out;
     double minimum; /* as a fraction of the whole; narrower frames are not drawn */
     const char *title, *old_title;
+    unsigned jobs;       /* threads; 0: one per processor */
     uint32_t root_depth; /* rows above this depth are processes and threads */
     enum flame_weight weight;
 

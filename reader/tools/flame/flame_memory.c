@@ -134,6 +134,7 @@ static enum tbed_status add_instants(struct flame *flame, size_t *last_at,
 enum tbed_status flame_memory_make(struct flame *flame, const char *root)
 {
     struct tbed_analysis_options options = {.size = sizeof options,
+                                            .thread_count = flame->jobs,
                                             .name = stack_name,
                                             .name_context = &flame->places,
                                             .filter = flame->filter.filter,

@@ -26,8 +26,11 @@ struct chart {
 
 enum tbed_status flame_over_time_make(struct flame *flame)
 {
-    struct tbed_analysis_options options = {
-        .size = sizeof options, .moment_count = PARTS, .by_size = true, .filter = flame->filter.filter};
+    struct tbed_analysis_options options = {.size = sizeof options,
+                                            .thread_count = flame->jobs,
+                                            .moment_count = PARTS,
+                                            .by_size = true,
+                                            .filter = flame->filter.filter};
     struct tbed_allocation_sums sums;
     enum tbed_status status = tbed_allocations_make(flame->reader, &options, &flame->allocations);
     if (status != TBED_OK)

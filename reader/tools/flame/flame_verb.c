@@ -36,6 +36,7 @@ static const char help[] =
     "      --per-thread    draw a root for each thread\n"
     "  -m, --minimum=P     hide frames below P percent (default: 0.02)\n"
     "      --root=NAME     name the root NAME instead of after its process\n"
+    "  -j, --jobs=N        use N threads (default: one per processor)\n"
     "      --color=WHEN    use color: never, auto or always\n"
     "  -h, --help          print this help\n"
     "\n" TOOL_FILTER_HELP "\n"
@@ -85,6 +86,8 @@ static const char *take_option(struct flame *flame, struct options *options, int
         return tool_parse_percent(optarg, &flame->minimum) ? NULL : "-m takes a percentage";
     case 'w':
         return flame_weight_parse(optarg, &flame->weight);
+    case 'j':
+        return tool_parse_jobs(optarg, &flame->jobs);
     case OPTION_PER_THREAD:
         options->stacks.per_thread = true;
         return NULL;
@@ -114,6 +117,7 @@ static int parse(int argc, char **argv, struct flame *flame, struct options *opt
                                           {"per-thread", no_argument, NULL, OPTION_PER_THREAD},
                                           TOOL_FILTER_OPTIONS,
                                           {"minimum", required_argument, NULL, 'm'},
+                                          {"jobs", required_argument, NULL, 'j'},
                                           {"weight", required_argument, NULL, 'w'},
                                           {"diff", required_argument, NULL, OPTION_DIFF},
                                           {"over-time", no_argument, NULL, OPTION_OVER_TIME},
@@ -122,7 +126,7 @@ static int parse(int argc, char **argv, struct flame *flame, struct options *opt
                                           TOOL_COMMON_OPTIONS,
                                           {0}};
     int option, exit;
-    while ((option = tool_option_next(&tool_verb_flame, argc, argv, "o:fm:w:h" TOOL_FILTER_SHORTS, longs,
+    while ((option = tool_option_next(&tool_verb_flame, argc, argv, "o:fm:w:j:h" TOOL_FILTER_SHORTS, longs,
                                       &exit)) != -1) {
         const char *wrong = take_option(flame, options, option);
         if (wrong != NULL)
@@ -369,6 +373,7 @@ static int run(int argc, char **argv)
         exit = tool_filter_open(&flame.filter, flame.path, flame.reader, &flame.places, 0);
     }
     if (exit < 0) {
+        options.stacks.thread_count = flame.jobs;
         options.stacks.filter = flame.filter.filter;
         options.stacks.name = tool_places_name;
         options.stacks.name_context = &flame.places;

@@ -17,7 +17,7 @@
 
 struct tree {
     const char *path;
-    bool json;
+    bool json, has_jobs;
     bool calls, paths; /* requested; neither: depends on the trace */
     uint64_t depth_max;
     double minimum; /* of the root */

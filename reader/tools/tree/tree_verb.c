@@ -34,6 +34,7 @@ static const char help[] =
     "      --diff=OLD         print what changed since the trace OLD, where self time\n"
     "                         changed most first; --minimum hides paths in which\n"
     "                         it changed by less than P percent\n"
+    "  -j, --jobs=N           use N threads (default: one per processor)\n"
     "      --json             print one JSON object\n"
     "      --color=WHEN       use color: never, auto or always\n"
     "  -h, --help             print this help\n"
@@ -66,6 +67,9 @@ static const char *take_option(struct tree *tree, int option)
         return tool_parse_u64(optarg, UINT32_MAX, &tree->depth_max) ? NULL : "-d takes a number of levels";
     case 'm':
         return tool_parse_percent(optarg, &tree->minimum) ? NULL : "-m takes a percentage";
+    case 'j':
+        tree->has_jobs = true;
+        return tool_parse_jobs(optarg, &tree->options.thread_count);
     case OPTION_PER_THREAD:
         tree->options.per_thread = true;
         return NULL;
@@ -97,11 +101,12 @@ static int parse(int argc, char **argv, struct tree *tree)
                                           {"per-thread", no_argument, NULL, OPTION_PER_THREAD},
                                           {"depth", required_argument, NULL, 'd'},
                                           {"minimum", required_argument, NULL, 'm'},
+                                          {"jobs", required_argument, NULL, 'j'},
                                           {"json", no_argument, NULL, OPTION_JSON},
                                           TOOL_COMMON_OPTIONS,
                                           {0}};
     int option, exit;
-    while ((option = tool_option_next(&tool_verb_tree, argc, argv, "d:m:h" TOOL_FILTER_SHORTS, longs,
+    while ((option = tool_option_next(&tool_verb_tree, argc, argv, "d:m:j:h" TOOL_FILTER_SHORTS, longs,
                                       &exit)) != -1) {
         const char *wrong = take_option(tree, option);
         if (wrong != NULL)
@@ -302,6 +307,8 @@ static int print(struct tree *tree)
     bool calls = tree->calls || (!tree->paths && tbed_rtl_is_of_log(tree->reader));
     if (!calls && (tree->group.include.is_given || tree->group.exclude.is_given))
         return tool_usage(&tool_verb_tree, "--include-from and --exclude-from require --calls");
+    if (calls && tree->has_jobs)
+        return tool_usage(&tool_verb_tree, "--jobs requires --paths: single calls are printed by one thread");
     tool_places_open(&tree->places, tree->reader, TBED_NAME_ALL);
     int exit = tool_filter_open(&tree->filter, tree->path, tree->reader, &tree->places, 0);
     if (exit >= 0) {

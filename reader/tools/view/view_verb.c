@@ -1,9 +1,10 @@
 /*
- * tracebed view: show traces in the browser.
+ * tracebed view: show traces in the browser, or as a picture.
  *
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#include "reader/tools/view/picture/picture.h"
 #include "reader/tools/view/view.h"
 
 #include <fcntl.h>
@@ -23,6 +24,8 @@ static const char help[] =
     "being written grows as you watch. Ends at ctrl-C. FILE may be '-' for standard\n"
     "input.\n"
     "\n"
+    "      --png=OUT          draw the timeline into the file OUT instead, without a\n"
+    "                         browser ('-': standard output)\n"
     "      --port=N           listen on this port (default: any that is free)\n"
     "      --no-browser       only print the address\n"
     "      --no-symbols       show addresses instead of looking up symbols\n"
@@ -31,7 +34,14 @@ static const char help[] =
     "      --color=WHEN       use color: never, auto or always\n"
     "  -h, --help             print this help\n"
     "\n"
-    "What the page shows at first; it can show the rest, too:\n"
+    "With --png:\n"
+    "  -f, --force            replace OUT if it exists\n"
+    "      --width=N          make it N pixels wide (default: 1600)\n"
+    "      --height=N         make it at most N pixels high (default: 1200)\n"
+    "      --depth=N          draw the N outermost spans of nested ones (default: 32)\n"
+    "      --dark             use light colors on a dark background\n"
+    "\n"
+    "What the page shows at first, though it can show the rest, and what is drawn:\n"
     "  -b, --begin=T          from T on\n"
     "  -e, --end=T            up to T\n"
     "                         T is 1.5 (seconds from the start), 20ms, 300us, 10%,\n"
@@ -53,18 +63,67 @@ static const char help[] =
     "Examples:\n"
     "  tracebed view run.tbed\n"
     "  tracebed view -b 10% -e 20% run.tbed\n"
+    "  tracebed view --png run.png -b 10% -e 20% run.tbed\n"
     "  tracebed view --no-browser --port=8000 before.tbed after.tbed\n"
     "\n"
     "Exit status: 0 on success; 1 if a file is damaged (everything intact is shown);\n"
-    "2 if the usage is wrong, or a file cannot be read, or no port can be used.\n";
+    "2 if the usage is wrong, or a file cannot be read or written, or no port can be\n"
+    "used.\n";
 
-enum { OPTION_PORT = 2000, OPTION_NO_BROWSER, OPTION_NO_SYMBOLS };
+enum {
+    OPTION_PORT = 2000,
+    OPTION_NO_BROWSER,
+    OPTION_NO_SYMBOLS,
+    OPTION_PNG,
+    OPTION_WIDTH,
+    OPTION_HEIGHT,
+    OPTION_DEPTH,
+    OPTION_DARK
+};
 
 struct command {
     struct view view;
     uint64_t port;
     bool no_browser;
+    struct picture_options picture;             /* 'path' is NULL for the browser */
+    const char *server_option, *picture_option; /* one of each that was given */
 };
+
+/* Returns NULL, or what is wrong with the argument, which is a number from 'least' to 'most'. */
+static const char *take_number(uint64_t least, uint64_t most, const char *problem, uint64_t *number_ret)
+{
+    return tool_parse_u64(optarg, most, number_ret) && *number_ret >= least ? NULL : problem;
+}
+
+static const char *take_picture_option(struct command *command, int option)
+{
+    struct picture_options *picture = &command->picture;
+    if (option == OPTION_PNG) {
+        picture->path = optarg;
+        return *optarg != '\0' ? NULL : "--png takes the name of a file";
+    }
+    command->picture_option = option == 'f'             ? "--force"
+                              : option == OPTION_WIDTH  ? "--width"
+                              : option == OPTION_HEIGHT ? "--height"
+                              : option == OPTION_DEPTH  ? "--depth"
+                                                        : "--dark";
+    switch (option) {
+    case OPTION_WIDTH:
+        return take_number(PICTURE_WIDTH_MIN, PICTURE_SIDE_MAX, "--width takes a number from 400 to 8192",
+                           &picture->width);
+    case OPTION_HEIGHT:
+        return take_number(PICTURE_HEIGHT_MIN, PICTURE_SIDE_MAX, "--height takes a number from 200 to 8192",
+                           &picture->height);
+    case OPTION_DEPTH:
+        return take_number(1, PICTURE_DEPTH_MAX, "--depth takes a number from 1 to 4096", &picture->depth);
+    case OPTION_DARK:
+        picture->is_dark = true;
+        return NULL;
+    default:
+        picture->overwrite = true;
+        return NULL;
+    }
+}
 
 static const char *take_option(struct command *command, int option)
 {
@@ -74,15 +133,36 @@ static const char *take_option(struct command *command, int option)
     case 'j':
         return tool_parse_jobs(optarg, &command->view.jobs);
     case OPTION_PORT:
+        command->server_option = "--port";
         return tool_parse_u64(optarg, UINT16_MAX, &command->port) ? NULL
                                                                   : "--port takes a number up to 65535";
     case OPTION_NO_BROWSER:
+        command->server_option = "--no-browser";
         command->no_browser = true;
         return NULL;
-    default:
+    case OPTION_NO_SYMBOLS:
         command->view.no_symbols = true;
         return NULL;
+    default:
+        return take_picture_option(command, option);
     }
+}
+
+/* Refuses options that do not apply, and an output that is an input. Returns -1, or the exit status after a complaint. */
+static int check(const struct command *command, int count, char **paths)
+{
+    char problem[64];
+    const char *output = command->picture.path;
+    const char *wrong = output == NULL ? command->picture_option : command->server_option;
+    if (wrong != NULL) {
+        snprintf(problem, sizeof problem, "%s %s --png", wrong,
+                 output == NULL ? "needs" : "does not apply with");
+        return tool_usage(&tool_verb_view, problem);
+    }
+    for (int i = 0; i < count && output != NULL && strcmp(output, "-") != 0; i++)
+        if (tool_is_input(output, paths[i]))
+            return TOOL_TROUBLE;
+    return -1;
 }
 
 static int parse(int argc, char **argv, struct command *command)
@@ -90,13 +170,19 @@ static int parse(int argc, char **argv, struct command *command)
     static const struct option longs[] = {{"port", required_argument, NULL, OPTION_PORT},
                                           {"no-browser", no_argument, NULL, OPTION_NO_BROWSER},
                                           {"no-symbols", no_argument, NULL, OPTION_NO_SYMBOLS},
+                                          {"png", required_argument, NULL, OPTION_PNG},
+                                          {"force", no_argument, NULL, 'f'},
+                                          {"width", required_argument, NULL, OPTION_WIDTH},
+                                          {"height", required_argument, NULL, OPTION_HEIGHT},
+                                          {"depth", required_argument, NULL, OPTION_DEPTH},
+                                          {"dark", no_argument, NULL, OPTION_DARK},
                                           {"jobs", required_argument, NULL, 'j'},
                                           TOOL_FILTER_OPTIONS,
                                           TOOL_COMMON_OPTIONS,
                                           {0}};
     int option, exit;
-    while ((option = tool_option_next(&tool_verb_view, argc, argv, "hj:" TOOL_FILTER_SHORTS, longs, &exit)) !=
-           -1) {
+    while ((option = tool_option_next(&tool_verb_view, argc, argv, "hfj:" TOOL_FILTER_SHORTS, longs,
+                                      &exit)) != -1) {
         const char *wrong = take_option(command, option);
         if (wrong != NULL)
             return tool_usage(&tool_verb_view, wrong);
@@ -105,7 +191,9 @@ static int parse(int argc, char **argv, struct command *command)
         return exit;
     if (optind == argc)
         return tool_usage(&tool_verb_view, "missing FILE operand");
-    return argc - optind > FILES_MAX ? tool_usage(&tool_verb_view, "too many FILE operands") : -1;
+    if (argc - optind > FILES_MAX)
+        return tool_usage(&tool_verb_view, "too many FILE operands");
+    return check(command, argc - optind, argv + optind);
 }
 
 /* ---- The browser ---- */
@@ -190,16 +278,24 @@ static int serve(struct command *command)
     return exit;
 }
 
+static int draw(struct command *command)
+{
+    int exit = picture_make(&command->view, &command->picture);
+    return exit < 0 ? tool_finish(exit_status(&command->view)) : exit;
+}
+
 static int run(int argc, char **argv)
 {
-    struct command command = {0};
+    struct command command = {.picture = {.width = PICTURE_WIDTH_USUAL,
+                                          .height = PICTURE_HEIGHT_USUAL,
+                                          .depth = PICTURE_DEPTH_USUAL}};
     int exit = parse(argc, argv, &command);
     if (exit < 0)
         exit = view_open(&command.view, argv + optind, (size_t)(argc - optind));
     if (exit < 0)
-        exit = serve(&command);
+        exit = command.picture.path != NULL ? draw(&command) : serve(&command);
     view_close(&command.view);
     return exit;
 }
 
-const struct tool_verb tool_verb_view = {"view", "show traces in the browser", help, run};
+const struct tool_verb tool_verb_view = {"view", "show traces in the browser or as a picture", help, run};
