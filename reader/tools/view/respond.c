@@ -20,6 +20,7 @@ static const struct call calls[] = {
     {"window", ANSWER_PART " w depth max sketch seq page", true, answer_window},
     {"table", ANSWER_PART, true, answer_table},
     {"histogram", ANSWER_CALLS, true, answer_histogram},
+    {"histograms", ANSWER_PART, true, answer_histograms},
     {"flame", ANSWER_PART " against ab ae", true, answer_flame},
     {"marks", ANSWER_PART " w", true, answer_marks},
     {"plots", ANSWER_PART " w", true, answer_plots},
