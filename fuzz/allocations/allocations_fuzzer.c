@@ -143,9 +143,9 @@ static size_t own_name(void *context, uint32_t id, char *buffer, size_t buffer_n
 {
     static const char letters[] = "abcd";
     size_t nbytes = *(const unsigned *)context & LONG_NAMES ? 65536 + (buffer_nbytes > 65536) : 1;
-    for (size_t i = 0; i < nbytes && i + 1 < buffer_nbytes; i++)
-        buffer[i] = letters[id % 4];
-    buffer[nbytes < buffer_nbytes ? nbytes : buffer_nbytes - 1] = '\0';
+    size_t written = nbytes < buffer_nbytes ? nbytes : buffer_nbytes - 1;
+    memset(buffer, letters[id % 4], written);
+    buffer[written] = '\0';
     return nbytes;
 }
 

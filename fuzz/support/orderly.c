@@ -72,6 +72,15 @@ static bool is_in_block(const struct order *order, const struct tbed_event *even
            event->offset - order->block.offset < order->block.nbytes;
 }
 
+/* An END of a span that the block does not store says itself which one it is. */
+static bool is_end_of_top(const struct order *order, const struct tbed_event *event)
+{
+    if (order->open_count == 0)
+        return false;
+    const struct open_one *top = &order->open[order->open_count - 1];
+    return event->of.end.begin_tick == 0 || (event->of.end.begin_tick == top->tick && event->id == top->id);
+}
+
 static bool take_event(struct order *order, const struct tbed_event *event)
 {
     while (!is_in_block(order, event))
@@ -85,7 +94,7 @@ static bool take_event(struct order *order, const struct tbed_event *event)
         return event->tick != 0;
     }
     if (event->type == TBED_EVENT_END)
-        return !event->of.end.leaves && order->open_count-- > 0;
+        return !event->of.end.leaves && is_end_of_top(order, event) && order->open_count-- > 0;
     return event->type != TBED_EVENT_BEGIN;
 }
 

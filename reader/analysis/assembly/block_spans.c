@@ -393,7 +393,7 @@ static void cut_off(struct block_spans *spans, struct open_span *open)
         add_ended(spans, &open->span, TBED_STEP_END, BY_NOTHING);
 }
 
-/* If the next block continues this one, only spans that this one stores need comparing. */
+/* Spans deeper than the block stores are compared as well: a hostile block may store others than the blocks before. */
 static bool leave_open(struct reading *reading)
 {
     struct block_spans *spans = reading->spans;
@@ -405,8 +405,7 @@ static bool leave_open(struct reading *reading)
         next = (struct tbed_block){.depth = 0};
     bool is_last = has_next && tbed_filter_is_last(spans->filter, spans->reader, reading->index, &next);
     uint32_t stored = is_last ? 0 : tbed_block_stored_depth(&next);
-    bool is_sure = stack->deep <= stored || tbed_reader_is_reused(spans->reader) ||
-                   (!is_last && tbed_open_stack_continues(stack, spans->block.sequence, &next));
+    bool is_sure = stack->deep <= stored || tbed_reader_is_reused(spans->reader);
     if (!is_sure && !find_deep(reading, stored))
         return false;
     if (!have_items(spans, spans->count + stack->count))

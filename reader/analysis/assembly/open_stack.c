@@ -108,7 +108,8 @@ enum tbed_step_kind tbed_open_stack_end(struct open_stack *stack, const struct t
     struct open_span ended = span_of_end(event);
     if (stack->count > 0) {
         const struct open_span *top = &stack->items[--stack->count];
-        ended = top->is_known || !ended.is_known ? *top : ended;
+        /* An END that contradicts the stack counts: a reader of its block alone knows nothing else. */
+        ended = !ended.is_known || is_same(top, &ended) ? *top : ended;
     } else if (stack->deep > 0) {
         stack->deep--;
     }

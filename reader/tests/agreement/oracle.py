@@ -159,7 +159,10 @@ class Stream:
     def end(self, event, label):
         self.depth = max(self.depth - 1, 0)
         top = self.stack.pop(self.depth, Open(None, None))
-        begin = top.begin if top.begin is not None else event.get("begin_tick") or None
+        own = event.get("begin_tick") or None
+        if own is not None and (own, label) != (top.begin, top.label):
+            top = Open(label, own)  # it contradicts the stack: a reader of its block alone knows nothing else
+        begin = top.begin
         if begin is None:
             self.facts.unknown[top.label if top.label is not None else label] += 1
             return

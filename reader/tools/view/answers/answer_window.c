@@ -10,6 +10,8 @@
 #define DEPTH_MAX   4096
 #define PARTS_MAX   100000
 #define PARTS_USUAL 20000
+/* A sketch is asked for where this many blocks would take longer than one waits for a picture. */
+#define SKETCH_BLOCKS_MIN 300
 
 struct wanted {
     uint64_t columns, depth, parts, page, sequence;
@@ -75,12 +77,13 @@ static void put(struct answer *answer, const struct wanted *wanted, const struct
     answer_tick(answer, "b", info.begin_tick);
     answer_tick(answer, "e", info.end_tick);
     tbed_json_u64(json, "column", info.column_ticks);
-    tbed_json_bool(json, "exact", true);
+    tbed_json_bool(json, "exact", info.is_exact);
     tbed_json_u64(json, "seq", wanted->sequence);
     tbed_json_u64(json, "span_count", info.span_count);
     tbed_json_u64(json, "deeper_count", info.deeper_count);
     tbed_json_u64(json, "unknown_count", info.unknown_count);
     tbed_json_u64(json, "blocks", info.block_count);
+    tbed_json_u64(json, "headers", info.header_count);
     tbed_json_u64(json, "bad_blocks", info.bad_block_count);
     put_streams(answer, window);
     answer_names(answer);
@@ -99,6 +102,7 @@ static enum answer_status make(struct answer *answer, const struct wanted *wante
                                               .column_count = (uint32_t)wanted->columns,
                                               .depth_count = (uint32_t)wanted->depth,
                                               .part_max = wanted->parts,
+                                              .exact_block_max = wanted->sketch ? SKETCH_BLOCKS_MIN : 0,
                                               .is_cancelled = is_cancelled};
         enum tbed_status status = tbed_window_make(answer->trace->reader, &options, &window);
         answer_status = status == TBED_OK ? ANSWER_OK : answer_fail(answer, status);

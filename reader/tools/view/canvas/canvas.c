@@ -28,6 +28,7 @@
 #define FONTCONFIG      "libfontconfig.so.1"
 #define TEXT_NBYTES_MAX 1024
 #define STRIPE          6.0
+#define CLIPS_MAX       8 /* within each other */
 #define WRITE_FAILED    CAIRO_STATUS_WRITE_ERROR
 
 #define CAIRO_CALLS(X)                                                                                       \
@@ -63,13 +64,20 @@ struct library {
 #undef MEMBER
 };
 
+/* The font that the context has. */
+struct font {
+    enum canvas_font kind; /* CANVAS_FONT_COUNT: none has been chosen */
+    double rise;           /* of its base line below the middle of a line */
+};
+
 struct canvas {
     struct library cairo;
     cairo_surface_t *surface;
     cairo_t *context;
-    enum canvas_font font; /* CANVAS_FONT_COUNT: none has been chosen */
-    double rise;           /* of its base line below the middle of a line */
-    bool has_line;         /* points were added */
+    struct font font;
+    struct font outside[CLIPS_MAX]; /* that of before each clip, to which the context returns with its end */
+    size_t clip_count;
+    bool has_line; /* points were added */
 };
 
 /* ---- Libraries ---- */
@@ -127,7 +135,7 @@ struct canvas *canvas_open(void)
     struct canvas *canvas = calloc(1, sizeof *canvas);
     if (canvas == NULL)
         tool_out_of_memory();
-    canvas->font = CANVAS_FONT_COUNT;
+    canvas->font.kind = CANVAS_FONT_COUNT;
     if (!load_cairo(&canvas->cairo) || !has_font()) {
         free(canvas);
         return NULL;
@@ -214,6 +222,7 @@ void canvas_line_end(struct canvas *canvas, double line_width, uint32_t color)
 
 void canvas_clip(struct canvas *canvas, double x, double y, double width, double height)
 {
+    canvas->outside[canvas->clip_count++ % CLIPS_MAX] = canvas->font;
     canvas->cairo.save(canvas->context);
     canvas->cairo.rectangle(canvas->context, x, y, width, height);
     canvas->cairo.clip(canvas->context);
@@ -222,6 +231,7 @@ void canvas_clip(struct canvas *canvas, double x, double y, double width, double
 void canvas_unclip(struct canvas *canvas)
 {
     canvas->cairo.restore(canvas->context);
+    canvas->font = canvas->outside[--canvas->clip_count % CLIPS_MAX];
 }
 
 /* ---- Texts ---- */
@@ -230,14 +240,13 @@ static void use_font(struct canvas *canvas, enum canvas_font font)
 {
     static const double sizes[CANVAS_FONT_COUNT] = {10.5, 11.5, 11.5, 15};
     cairo_font_extents_t extents;
-    if (canvas->font == font)
+    if (canvas->font.kind == font)
         return;
     canvas->cairo.select_font_face(canvas->context, "sans-serif", CAIRO_FONT_SLANT_NORMAL,
                                    font >= CANVAS_BOLD ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
     canvas->cairo.set_font_size(canvas->context, sizes[font]);
     canvas->cairo.font_extents(canvas->context, &extents);
-    canvas->rise = (extents.ascent - extents.descent) / 2;
-    canvas->font = font;
+    canvas->font = (struct font){font, (extents.ascent - extents.descent) / 2};
 }
 
 static double measure(struct canvas *canvas, const char *text)
@@ -294,7 +303,7 @@ double canvas_text(struct canvas *canvas, double x, double middle, double room, 
         return 0;
     set_color(canvas, color, 1);
     canvas->cairo.new_path(canvas->context);
-    canvas->cairo.move_to(canvas->context, x, (double)(int64_t)(middle + canvas->rise + 0.5));
+    canvas->cairo.move_to(canvas->context, x, (double)(int64_t)(middle + canvas->font.rise + 0.5));
     canvas->cairo.show_text(canvas->context, text);
     canvas->cairo.new_path(canvas->context);
     return width;

@@ -69,7 +69,7 @@ void panel_close(struct panel *panel);
 /* A number of ticks in ns, or that number. */
 double panel_time(const struct panel *panel, uint64_t ticks);
 
-/* The label of an id; terminated and valid until the next call if it is not the reader's. */
+/* The label of an id, not terminated; one of 64 KiB or more is "<too long>", as in a report. */
 struct tbed_name panel_label(const struct panel *panel, uint32_t id);
 
 /* Marks and gaps of the tracks, and where blocks are missing. False: no memory. */
