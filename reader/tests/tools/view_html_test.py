@@ -153,7 +153,7 @@ def test_a_span_has_its_arguments_and_messages_and_counters_are_there(folder):
     page.key("Enter")
     page.wait("document.body.dataset.span === 'needle'")
     page.wait("document.getElementById('pane').innerText.includes('haystack')")
-    for key in "2345":
+    for key in "2346":
         page.run("document.getElementById('picture').focus()")
         page.key(key)
         page.wait("!document.getElementById('pane').innerText.includes('Counting')")

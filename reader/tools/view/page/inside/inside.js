@@ -11,7 +11,7 @@ import { insideFlows, insideGaps, insideMarks, insidePlots, insideWindow } from 
 let reading = null; // a promise of the list of files
 
 function storedAnswer(f, key) {
-    const found = stored[f ?? 0].facts[key];
+    const found = stored[f ?? 0]?.facts[key];
     if (!found)
         throw new Error("This is not in the file; it takes the trace itself.");
     return found;
