@@ -50,7 +50,7 @@ NEVER_CHANGES = {
     "tbed_allocation_sums", "tbed_spread", "tbed_import_damage", "tbed_rtl_part", "tbed_rtl_fields",
     "tbed_symbols_module", "tbed_frame", "tbed_call", "tbed_duration_count", "tbed_durations",
     "tbed_call_durations", "tbed_stack_figures", "tbed_follow_span",
-    "tbed_timeline_spans", "tbed_timeline_values", "tbed_mark_values", "tbed_flow_stretch",
+    "tbed_timeline_spans", "tbed_timeline_values", "tbed_mark_values", "tbed_flow_point", "tbed_flow_stretch",
     # Used by inline functions and macros.
     "tbed_recorder", "tbed_recorder_kept", "tbed_open_span", "tbed_site", "tbed_category", "tbed_track", "tbed_thread",
     "tbed_span", "tbed_id", "tbed_logfile_site", "tbed_logfile_scope",

@@ -16,10 +16,16 @@ bool tbed_flow_sums_open(struct flow_sums *sums, size_t wanted, uint64_t resolut
     return sums->slowest != NULL && sums->order != NULL;
 }
 
+static void free_lists(const struct tbed_flow *flow)
+{
+    free((void *)flow->stretches);
+    free((void *)flow->points);
+}
+
 void tbed_flow_sums_close(struct flow_sums *sums)
 {
     for (size_t i = 0; i < sums->slowest_count; i++)
-        free((void *)sums->slowest[i].stretches);
+        free_lists(&sums->slowest[i]);
     free(sums->slowest);
     free(sums->order);
     tbed_vector_free(&sums->names.vector);
@@ -165,22 +171,38 @@ static void push(struct flow_sums *sums, struct tbed_flow flow, uint64_t order)
     sums->order[at] = order;
 }
 
-static void keep(struct flow_sums *sums, struct tbed_flow flow)
+/* Gives the flow its own stretches and points. False: no memory. */
+static bool copy_lists(const struct flow_sums *sums, const struct flow_point *points, struct tbed_flow *flow)
+{
+    size_t count = sums->stretches.count;
+    struct tbed_flow_stretch *stretches = malloc((count + 1) * sizeof *stretches);
+    struct tbed_flow_point *copies = malloc((flow->point_count + 1) * sizeof *copies);
+    flow->stretches = stretches;
+    flow->points = copies;
+    if (stretches == NULL || copies == NULL) {
+        free_lists(flow);
+        return false;
+    }
+    if (count > 0)
+        memcpy(stretches, sums->stretches.items, count * sizeof *stretches);
+    for (size_t i = 0; i < flow->point_count; i++)
+        copies[i] = (struct tbed_flow_point){points[i].tick, points[i].stream};
+    flow->stretch_count = count;
+    return true;
+}
+
+static void keep(struct flow_sums *sums, struct tbed_flow flow, const struct flow_point *points)
 {
     uint64_t order = sums->ended_count++;
     bool is_full = sums->slowest_count == sums->wanted;
     if (sums->wanted == 0 || (is_full && !is_before(sums, &flow, order, 0)))
         return;
-    struct tbed_flow_stretch *stretches = malloc((sums->stretches.count + 1) * sizeof *stretches);
-    sums->is_out_of_memory |= stretches == NULL;
-    if (stretches == NULL)
+    if (!copy_lists(sums, points, &flow)) {
+        sums->is_out_of_memory = true;
         return;
-    if (sums->stretches.count > 0)
-        memcpy(stretches, sums->stretches.items, sums->stretches.count * sizeof *stretches);
-    flow.stretches = stretches;
-    flow.stretch_count = sums->stretches.count;
+    }
     if (is_full) {
-        free((void *)sums->slowest[0].stretches);
+        free_lists(&sums->slowest[0]);
         sift_down(sums, flow, order, sums->slowest_count);
     } else {
         push(sums, flow, order);
@@ -209,13 +231,15 @@ void tbed_flow_sums_add(struct flow_sums *sums, uint32_t name, uint64_t key, con
         add_share(sums, name, &sums->stretches.items[i]);
     }
     stat_cell_end(&sums->cells, stat_cell(&sums->cells, name), ticks);
-    keep(sums, (struct tbed_flow){.id = sums->names.items[name].id,
-                                  .is_async = sums->names.items[name].is_async,
-                                  .key = key,
-                                  .begin_tick = points[0].tick,
-                                  .ticks = ticks,
-                                  .begin_stream = points[0].stream,
-                                  .end_stream = points[count - 1].stream,
-                                  .point_count = count});
+    keep(sums,
+         (struct tbed_flow){.id = sums->names.items[name].id,
+                            .is_async = sums->names.items[name].is_async,
+                            .key = key,
+                            .begin_tick = points[0].tick,
+                            .ticks = ticks,
+                            .begin_stream = points[0].stream,
+                            .end_stream = points[count - 1].stream,
+                            .point_count = count},
+         points);
     sums->is_out_of_memory |= sums->cells.is_out_of_memory;
 }

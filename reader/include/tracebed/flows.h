@@ -80,6 +80,12 @@ struct tbed_flow_stretch {
     uint64_t begin_tick, ticks;
 };
 
+/* A begin, a step or the end. */
+struct tbed_flow_point {
+    uint64_t tick; /* as recorded: it may be below that of the point before */
+    uint32_t stream;
+};
+
 struct tbed_flow {
     uint32_t id;
     bool is_async;
@@ -89,6 +95,7 @@ struct tbed_flow {
     size_t point_count; /* with begin and end */
     size_t stretch_count;
     const struct tbed_flow_stretch *stretches;
+    const struct tbed_flow_point *points; /* 'point_count' of them */
 };
 
 struct tbed_flows;

@@ -323,6 +323,9 @@ static void expect_slowest(const struct tbed_flows *flows, struct oracle *oracle
             now += flow->stretches[i].ticks;
         }
         assert_int_equal(now - flow->begin_tick, flow->ticks);
+        assert_int_equal(flow->points[0].tick, flow->begin_tick);
+        assert_int_equal(flow->points[0].stream, flow->begin_stream);
+        assert_int_equal(flow->points[flow->point_count - 1].stream, flow->end_stream);
     }
     assert_int_equal(count, wanted < oracle->ended_count ? wanted : oracle->ended_count);
 }

@@ -6,7 +6,7 @@ The server of 'tracebed view': who may ask, what is answered, and that its answe
     python3 reader/tests/tools/view_test.py
 
 Check: view
-Needs: $b/programs $b/reader/tests/agreement/agreement_program $b/reader/tests/tools/view_program
+Needs: $b/programs $b/reader/tests/agreement/agreement_program $b/reader/tests/tools/view_program $b/reader/tests/tools/view_page_program
 Slow: starts some 40 servers
 """
 
@@ -26,6 +26,7 @@ import cases
 from cases import need
 
 VIEW_PROGRAM = cases.BUILD / "reader/tests/tools/view_program"
+PAGE_PROGRAM = cases.BUILD / "reader/tests/tools/view_page_program"
 RANDOM_PROGRAM = cases.BUILD / "reader/tests/agreement/agreement_program"
 GOLDEN = cases.ROOT / "spec/golden"
 PAGE = cases.ROOT / "reader/tools/view/page"
@@ -345,6 +346,21 @@ def test_single_spans_are_found_with_their_neighbours(folder):
             need(status == 404, f"{status} {body}")
 
 
+def test_a_quick_answer_has_what_the_whole_one_has(folder):
+    choice = random.Random(11)
+    for seed, words in enumerate(("others", "open categories", "killed", "deep", "forks categories")):
+        path = os.path.join(folder, f"quick{seed}.tbed")
+        subprocess.run([RANDOM_PROGRAM, str(seed), path, *words.split()], check="killed" not in words)
+        with serve("--no-browser", path, expected=(0, 1)) as server:
+            spans = list(spans_of(server))
+            for stream, depth, begin, _, name in choice.sample(spans, min(len(spans), 20)):
+                quick = server.ask("span", s=stream, b=begin, depth=depth, id=name, quick=1)
+                whole = server.ask("span", s=stream, b=begin, depth=depth, id=name)
+                need("calls" in whole and "calls" not in quick, f"{path}: {quick}")
+                for key, value in quick.items():
+                    need(value == whole[key], f"{path} {stream} {depth} {begin}: {key}: {value} instead of {whole[key]}")
+
+
 def test_neighbours_are_the_nearest_calls(folder):
     for path in list(random_traces(folder))[:2]:
         with serve("--no-browser", path) as server:
@@ -414,6 +430,16 @@ def test_marks_plots_and_memory_show_what_was_recorded(folder):
         need(has["spans"] and has["allocations"] and has["messages"] and has["counters"] and not has["flows"], f"{has}")
 
 
+def test_a_flow_has_an_arrow_between_each_two_of_its_points(folder):
+    cases.output_of(folder, PAGE_PROGRAM, "work", "work.tbed", "0")
+    with serve("--no-browser", folder / "work.tbed") as server:
+        threads = {track["s"]: track["name"] for track in server.ask("trace")["files"][0]["tracks"]}
+        arrows = [tuple((threads[arrow[end]["s"]], arrow[end]["t"]) for end in ("from", "to")) for arrow in server.ask("flows")["arrows"]]
+        need(arrows, "there are none")
+        first, step = arrows[0][0][1], 1000000
+        need(arrows == [(("main", first), ("worker 1", first + step)), (("worker 1", first + step), ("worker 2", first + 2 * step))], f"{arrows}")
+
+
 def test_a_live_trace_grows(folder):
     path = folder / "live.tbed"
     recorder = Recorder(path)
@@ -459,6 +485,22 @@ def test_slow_answers_do_not_delay_others_and_two_files_are_apart(folder):
             response = connection.getresponse()
             need(response.status == 200 and json.loads(response.read())["nodes"], "a request at the same time")
             connection.close()
+
+
+def test_of_long_answers_a_page_gets_the_newest_one(folder):
+    path = next(random_traces(folder))
+    with serve("--no-browser", path) as server:
+        connections = [http.client.HTTPConnection("127.0.0.1", server.port, timeout=SECONDS_MAX) for _ in range(12)]
+        for number, connection in enumerate(connections):
+            connection.request("GET", f"{server.path}flame?page=a&seq={number // 2}" if number % 2 else f"{server.path}flame?page=b{number}")
+        statuses = []
+        for connection in connections:
+            response = connection.getresponse()
+            statuses.append(response.status)
+            need((response.status == 200) == ("nodes" in json.loads(response.read())), f"{statuses}")
+            connection.close()
+        need(set(statuses[::2]) == {200}, f"other pages: {statuses}")
+        need(statuses[-1] == 200 and set(statuses) <= {200, 409}, f"{statuses}")
 
 
 def main():

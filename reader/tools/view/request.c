@@ -187,3 +187,12 @@ bool request_word(struct request *request, const char *name, const char *words, 
     snprintf(what, sizeof what, "expected one of: %s", words);
     return request_refuse(request, name, what);
 }
+
+uint64_t request_page(const struct request *request)
+{
+    const char *text = request_text(request, "page");
+    uint64_t hash = 0;
+    for (; text != NULL && *text != '\0'; text++)
+        hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001B3) + UINT64_C(0xCBF29CE484222325);
+    return hash;
+}

@@ -49,6 +49,9 @@ bool request_need_number(struct request *request, const char *name, uint64_t mos
 /* One of 'words', which are separated by spaces; '*index_ret' keeps its value if the parameter was not given. */
 bool request_word(struct request *request, const char *name, const char *words, size_t *index_ret);
 
+/* The parameter 'page', a text that a page chooses, as a number: its hash. 0: it was not given. */
+uint64_t request_page(const struct request *request);
+
 /* Says what is wrong with a parameter, and returns false. */
 bool request_refuse(struct request *request, const char *name, const char *what);
 

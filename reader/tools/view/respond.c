@@ -12,27 +12,28 @@ struct call {
     const char *path;
     const char *parameters; /* see request_allows() */
     bool has_trace;         /* that of the parameter f */
+    bool is_long;           /* may take long: see view_turn_begin() */
     enum answer_status (*answer)(struct answer *answer);
 };
 
 static const struct call calls[] = {
-    {"trace", "since", false, answer_trace},
-    {"window", ANSWER_PART " w depth max sketch seq page", true, answer_window},
-    {"table", ANSWER_PART, true, answer_table},
-    {"histogram", ANSWER_CALLS, true, answer_histogram},
-    {"histograms", ANSWER_PART, true, answer_histograms},
-    {"flame", ANSWER_PART " against ab ae", true, answer_flame},
-    {"marks", ANSWER_PART " w", true, answer_marks},
-    {"plots", ANSWER_PART " w", true, answer_plots},
-    {"gaps", "f b e streams", true, answer_gaps},
-    {"span", "f s b depth id quick", true, answer_span},
-    {"search", "f b e streams q regex in max", true, answer_search},
-    {"name", "f id", true, answer_name_of},
-    {"source", "f id", true, answer_source},
-    {"flows", "f b e streams max", true, answer_flows},
-    {"critical", "f id", true, answer_critical},
-    {"memory", "f b e by of", true, answer_memory},
-    {"memory_flame", "f b e of", true, answer_memory_flame},
+    {"trace", "since", false, false, answer_trace},
+    {"window", ANSWER_PART " w depth max sketch seq page", true, false, answer_window},
+    {"table", ANSWER_PART " seq page", true, true, answer_table},
+    {"histogram", ANSWER_CALLS " seq page", true, true, answer_histogram},
+    {"histograms", ANSWER_PART " seq page", true, true, answer_histograms},
+    {"flame", ANSWER_PART " against ab ae seq page", true, true, answer_flame},
+    {"marks", ANSWER_PART " w", true, false, answer_marks},
+    {"plots", ANSWER_PART " w", true, false, answer_plots},
+    {"gaps", "f b e streams", true, false, answer_gaps},
+    {"span", "f s b depth id quick seq page", true, true, answer_span},
+    {"search", "f b e streams q regex in max seq page", true, true, answer_search},
+    {"name", "f id", true, false, answer_name_of},
+    {"source", "f id", true, false, answer_source},
+    {"flows", "f b e streams max", true, false, answer_flows},
+    {"critical", "f id seq page", true, true, answer_critical},
+    {"memory", "f b e by of seq page", true, true, answer_memory},
+    {"memory_flame", "f b e of seq page", true, true, answer_memory_flame},
 };
 
 static const struct call *find_call(const char *path)
@@ -58,6 +59,23 @@ static enum answer_status answer_of(struct answer *answer, const struct call *ca
     return status;
 }
 
+/* At most one of a page is answered at a time, so that those of which the page does not wait for the answer do not add up. */
+static enum answer_status answer_in_turn(struct answer *answer, const struct call *call)
+{
+    struct request *request = answer->request;
+    uint64_t page = request_page(request), sequence = 0;
+    if (!call->is_long || page == 0)
+        return answer_of(answer, call);
+    if (!request_number(request, "seq", 0, UINT64_MAX, &sequence))
+        return ANSWER_BAD;
+    struct view_turn *turn = view_turn_begin(answer->view, page + (uint64_t)(call - calls), sequence);
+    if (turn == NULL)
+        return answer_refuse(answer, ANSWER_CANCELLED, "there is a newer request");
+    enum answer_status status = answer_of(answer, call);
+    view_turn_end(answer->view, turn);
+    return status;
+}
+
 /* Without memory even for this, the text is empty. */
 static void put_problem(struct answer *answer)
 {
@@ -75,7 +93,7 @@ static enum answer_status respond(struct answer *answer, struct view_response *r
     struct request *request = answer->request;
     const struct call *call = find_call(request->path);
     if (call != NULL)
-        return answer_of(answer, call);
+        return answer_in_turn(answer, call);
     if (!view_page_file(*request->path != '\0' ? request->path : "index.html", response))
         return answer_refuse(answer, ANSWER_NONE, "there is nothing at this address");
     return request_allows(request, "") ? ANSWER_OK : ANSWER_BAD;

@@ -80,6 +80,7 @@ void view_start(struct view *view, struct view_trace *traces, size_t count)
     view->traces = traces;
     view->trace_count = count;
     pthread_mutex_init(&view->windows_lock, NULL);
+    pthread_cond_init(&view->turns_changed, NULL);
     for (size_t i = 0; i < count; i++) {
         pthread_rwlock_init(&traces[i].lock, NULL);
         pthread_mutex_init(&traces[i].facts_lock, NULL);
@@ -114,8 +115,10 @@ void view_close(struct view *view)
 {
     for (size_t i = 0; i < view->trace_count; i++)
         close_trace(&view->traces[i]);
-    if (view->traces != NULL)
+    if (view->traces != NULL) {
+        pthread_cond_destroy(&view->turns_changed);
         pthread_mutex_destroy(&view->windows_lock);
+    }
     free(view->traces);
     tool_filter_close(&view->filter);
 }
@@ -208,11 +211,63 @@ void view_window_end(struct view *view, struct view_window *window)
     pthread_mutex_unlock(&view->windows_lock);
 }
 
+/* ---- Turns of requests that take long ---- */
+
+static struct view_turn *turn_of(struct view *view, uint64_t page)
+{
+    struct view_turn *unused = NULL;
+    for (size_t i = 0; i < VIEW_TURNS_MAX; i++) {
+        if (view->turns[i].is_used && view->turns[i].page == page)
+            return &view->turns[i];
+        if (!view->turns[i].is_used && unused == NULL)
+            unused = &view->turns[i];
+    }
+    if (unused != NULL)
+        *unused = (struct view_turn){.is_used = true, .page = page};
+    return unused;
+}
+
+static bool is_wanted(const struct view *view, const struct view_turn *turn, uint64_t sequence)
+{
+    return sequence >= turn->newest && !__atomic_load_n(&view->is_ending, __ATOMIC_RELAXED);
+}
+
+struct view_turn *view_turn_begin(struct view *view, uint64_t page, uint64_t sequence)
+{
+    pthread_mutex_lock(&view->windows_lock);
+    struct view_turn *turn = turn_of(view, page);
+    if (turn != NULL && is_wanted(view, turn, sequence)) {
+        turn->newest = sequence;
+        turn->waiting++;
+        pthread_cond_broadcast(&view->turns_changed);
+        while (turn->is_running && is_wanted(view, turn, sequence))
+            pthread_cond_wait(&view->turns_changed, &view->windows_lock);
+        turn->waiting--;
+    }
+    bool is_mine = turn != NULL && is_wanted(view, turn, sequence);
+    if (is_mine)
+        turn->is_running = true;
+    else if (turn != NULL)
+        turn->is_used = turn->is_running || turn->waiting > 0;
+    pthread_mutex_unlock(&view->windows_lock);
+    return is_mine ? turn : NULL;
+}
+
+void view_turn_end(struct view *view, struct view_turn *turn)
+{
+    pthread_mutex_lock(&view->windows_lock);
+    turn->is_running = false;
+    turn->is_used = turn->waiting > 0;
+    pthread_cond_broadcast(&view->turns_changed);
+    pthread_mutex_unlock(&view->windows_lock);
+}
+
 void view_cancel(struct view *view)
 {
     pthread_mutex_lock(&view->windows_lock);
     __atomic_store_n(&view->is_ending, true, __ATOMIC_RELAXED);
     for (size_t i = 0; i < VIEW_WINDOWS_MAX; i++)
         __atomic_store_n(&view->windows[i].is_cancelled, true, __ATOMIC_RELAXED);
+    pthread_cond_broadcast(&view->turns_changed);
     pthread_mutex_unlock(&view->windows_lock);
 }

@@ -65,6 +65,15 @@ struct view_window {
 };
 #define VIEW_WINDOWS_MAX 64
 
+/* A page's requests of one kind that take long: of those that wait for the one that runs, the newest will be answered. */
+struct view_turn {
+    bool is_used, is_running;
+    uint64_t page;   /* and the kind */
+    uint64_t newest; /* the sequence of the newest request */
+    unsigned waiting;
+};
+#define VIEW_TURNS_MAX 64
+
 struct view {
     struct view_trace *traces;
     size_t trace_count;
@@ -75,6 +84,8 @@ struct view {
     uint64_t generation; /* atomic; rises whenever a trace has changed */
     pthread_mutex_t windows_lock;
     struct view_window windows[VIEW_WINDOWS_MAX];
+    struct view_turn turns[VIEW_TURNS_MAX]; /* of the same lock */
+    pthread_cond_t turns_changed;
     bool is_ending; /* atomic */
 };
 
@@ -97,6 +108,13 @@ void view_trace_name_all(struct view_trace *trace);
  */
 struct view_window *view_window_begin(struct view *view, uint64_t page, uint64_t sequence);
 void view_window_end(struct view *view, struct view_window *window);
+
+/*
+ * Waits until no request of this kind that came before is being answered for the page. Returns NULL if a newer one has come,
+ * or if there are too many pages.
+ */
+struct view_turn *view_turn_begin(struct view *view, uint64_t page, uint64_t sequence);
+void view_turn_end(struct view *view, struct view_turn *turn);
 
 /* Cancels what can be cancelled. */
 void view_cancel(struct view *view);

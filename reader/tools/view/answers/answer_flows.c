@@ -37,22 +37,16 @@ static void put_end(struct answer *answer, const char *key, uint32_t stream, uin
     tbed_json_object_close(&answer->json);
 }
 
-/* One for each time that a flow goes on in another stream, or later in the same one. */
+/* From each point of the flow to the next. */
 static void put_arrows_of(struct answer *answer, const struct tbed_flow *flow, size_t *left)
 {
-    uint32_t from = flow->begin_stream;
-    for (size_t i = 0; i<flow->stretch_count && * left> 0; i++) {
-        const struct tbed_flow_stretch *stretch = &flow->stretches[i];
-        if (stretch->is_waiting || stretch->stream != from) {
-            tbed_json_object_open(&answer->json, NULL);
-            tbed_json_u64(&answer->json, "id", answer_note(answer, flow->id));
-            put_end(answer, "from", from, stretch->begin_tick);
-            put_end(answer, "to", stretch->stream,
-                    stretch->begin_tick + (stretch->is_waiting ? stretch->ticks : 0));
-            tbed_json_object_close(&answer->json);
-            (*left)--;
-        }
-        from = stretch->stream;
+    for (size_t i = 1; i<flow->point_count && * left> 0; i++, (*left)--) {
+        const struct tbed_flow_point *from = &flow->points[i - 1], *to = &flow->points[i];
+        tbed_json_object_open(&answer->json, NULL);
+        tbed_json_u64(&answer->json, "id", answer_note(answer, flow->id));
+        put_end(answer, "from", from->stream, from->tick);
+        put_end(answer, "to", to->stream, to->tick);
+        tbed_json_object_close(&answer->json);
     }
 }
 

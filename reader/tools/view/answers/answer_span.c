@@ -11,14 +11,15 @@
 #include <tracebed/calls.h>
 #include <tracebed/window.h>
 
-#define FOUND_MAX     4096 /* spans around a tick */
-#define CHILDREN_MAX  100
-#define CHILD_COLUMNS 16384
-#define CHILD_PARTS   50000
-#define EVENTS_MAX    1000000 /* looked at for the arguments */
-#define ARGUMENTS_MAX 256
-#define TEXT_NBYTES   1024
-#define NEAR_PARTS    4096 /* of the trace, where the calls before and after are looked for first */
+#define FOUND_MAX        4096 /* spans around a tick */
+#define CHILDREN_MAX     100
+#define CHILD_COLUMNS    16384
+#define CHILD_PARTS      50000
+#define EVENTS_MAX       1000000 /* looked at for the arguments */
+#define ARGUMENTS_MAX    256
+#define TEXT_NBYTES      1024
+#define QUICK_BLOCKS_MAX 300  /* in the span; of more, a sketch is made */
+#define NEAR_PARTS       4096 /* of the trace, where the calls before and after are looked for first */
 
 struct span {
     struct answer *answer;
@@ -60,7 +61,8 @@ static uint64_t fit(const struct span *span, size_t at)
     return span->depth == UINT64_MAX ? 1 : UINT64_MAX - distance;
 }
 
-static enum tbed_status find_around(struct span *span)
+/* Reads all of the stream. */
+static enum tbed_status find_in_stream(struct span *span)
 {
     struct tbed_filter_options which = {.size = sizeof which, .streams = &span->stream, .stream_count = 1};
     struct tbed_filter *filter = NULL;
@@ -99,6 +101,18 @@ static bool choose(struct span *span)
         if (span->found[i].end_tick >= span->call.end_tick)
             span->found[span->parent_count++] = span->found[i];
     return true;
+}
+
+/* False, and perhaps an error: there is no such span. */
+static bool find(struct span *span, bool is_quick, enum tbed_status *status)
+{
+    bool is_done = is_quick && answer_spans_around(span->answer, span->stream, span->tick, span->found,
+                                                   FOUND_MAX, &span->found_count, status);
+    if (is_done && choose(span))
+        return true;
+    if (*status == TBED_OK)
+        *status = find_in_stream(span);
+    return *status == TBED_OK && choose(span);
 }
 
 /* ---- Its arguments ---- */
@@ -221,10 +235,14 @@ static void put_child(struct answer *answer, const struct tbed_window_part *part
 static uint32_t depth_in(const struct span *span, const struct tbed_window *window)
 {
     const struct tbed_window_part *part;
+    struct tbed_window_info info;
+    tbed_window_info(window, &info);
+    uint64_t early = info.is_exact ? 0 : info.column_ticks; /* ends of sketches */
     uint32_t depth = UINT32_MAX;
     for (size_t i = 0; (part = tbed_window_part(window, i)) != NULL; i++)
         if (part->count == 1 && part->id == span->call.id && part->begin_tick == span->call.begin_tick &&
-            part->end_tick == span->call.end_tick && part->depth >= span->parent_count && depth == UINT32_MAX)
+            span->call.end_tick - part->end_tick <= early && part->depth >= span->parent_count &&
+            depth == UINT32_MAX)
             depth = part->depth;
     return depth;
 }
@@ -232,12 +250,14 @@ static uint32_t depth_in(const struct span *span, const struct tbed_window *wind
 /* The longest first; many short ones may be joined. */
 static enum tbed_status put_children(struct span *span, const struct tbed_window *window)
 {
+    struct tbed_window_info info;
     struct answer *answer = span->answer;
     TBED_VECTOR(const struct tbed_window_part *) children = {0};
     const struct tbed_window_part *part;
     uint32_t depth = depth_in(span, window);
     uint64_t inside = 0;
     bool fine = true;
+    tbed_window_info(window, &info);
     for (size_t i = 0; depth != UINT32_MAX && (part = tbed_window_part(window, i)) != NULL; i++) {
         if (part->depth != depth + 1)
             continue;
@@ -249,7 +269,10 @@ static enum tbed_status put_children(struct span *span, const struct tbed_window
     }
     if (children.count > 1)
         qsort(children.items, children.count, sizeof *children.items, compare_longest_first);
-    tbed_json_u64(&answer->json, "self", span->call.ticks > inside ? span->call.ticks - inside : 0);
+    if (info.is_exact)
+        tbed_json_u64(&answer->json, "self", span->call.ticks > inside ? span->call.ticks - inside : 0);
+    else
+        tbed_json_null(&answer->json, "self");
     tbed_json_array_open(&answer->json, "children");
     for (size_t i = 0; i < children.count && i < CHILDREN_MAX; i++)
         put_child(answer, children.items[i]);
@@ -258,7 +281,7 @@ static enum tbed_status put_children(struct span *span, const struct tbed_window
     return fine ? TBED_OK : TBED_ERR_MEMORY;
 }
 
-static enum tbed_status put_inside(struct span *span)
+static enum tbed_status put_inside(struct span *span, bool is_quick)
 {
     struct answer *answer = span->answer;
     struct tbed_filter_options which = {.size = sizeof which,
@@ -274,6 +297,7 @@ static enum tbed_status put_inside(struct span *span)
                                           .thread_count = answer->view->jobs,
                                           .column_count = CHILD_COLUMNS,
                                           .part_max = CHILD_PARTS,
+                                          .exact_block_max = is_quick ? QUICK_BLOCKS_MAX : 0,
                                           .is_cancelled = &answer->view->is_ending};
     enum tbed_status status = tbed_filter_make(answer->trace->reader, &which, &filter, NULL);
     options.filter = filter;
@@ -446,7 +470,7 @@ static enum tbed_status put(struct span *span, bool is_quick)
     answer_place(answer, span->call.id);
     put_arguments(span);
     put_parents(span);
-    enum tbed_status status = pattern != NULL ? put_inside(span) : TBED_ERR_MEMORY;
+    enum tbed_status status = pattern != NULL ? put_inside(span, is_quick) : TBED_ERR_MEMORY;
     if (status == TBED_OK && !is_quick)
         status = put_others(span, pattern);
     free(label);
@@ -478,8 +502,8 @@ enum answer_status answer_span(struct answer *answer)
     if (!take(&span, &is_quick))
         return ANSWER_BAD;
     span.found = calloc(FOUND_MAX, sizeof *span.found);
-    enum tbed_status status = span.found != NULL ? find_around(&span) : TBED_ERR_MEMORY;
-    if (status == TBED_OK && !choose(&span)) {
+    enum tbed_status status = span.found != NULL ? TBED_OK : TBED_ERR_MEMORY;
+    if (status == TBED_OK && !find(&span, is_quick, &status) && status == TBED_OK) {
         answer_status = answer_refuse(answer, ANSWER_NONE, "no span of this stream begins there");
     } else {
         tbed_json_object_open(&answer->json, NULL);

@@ -28,16 +28,6 @@ static bool take(struct answer *answer, struct wanted *wanted)
            request_word(request, "sketch", "0 1", &wanted->sketch);
 }
 
-/* Pages choose a text; its hash is what counts. */
-static uint64_t page_of(const struct request *request)
-{
-    const char *text = request_text(request, "page");
-    uint64_t hash = 0;
-    for (; text != NULL && *text != '\0'; text++)
-        hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001B3) + UINT64_C(0xCBF29CE484222325);
-    return hash;
-}
-
 static void put_part(struct answer *answer, const struct tbed_window_part *part)
 {
     struct tbed_json *json = &answer->json;
@@ -119,7 +109,7 @@ enum answer_status answer_window(struct answer *answer)
     struct wanted wanted = {.columns = 1600, .depth = DEPTH_MAX, .parts = PARTS_USUAL};
     if (!take(answer, &wanted))
         return ANSWER_BAD;
-    struct view_window *entry = view_window_begin(answer->view, page_of(answer->request), wanted.sequence);
+    struct view_window *entry = view_window_begin(answer->view, request_page(answer->request), wanted.sequence);
     if (entry == NULL)
         return answer_refuse(answer, ANSWER_CANCELLED, "there is a newer request");
     enum answer_status status = make(answer, &wanted, &entry->is_cancelled);

@@ -8,6 +8,8 @@
 
 #include "reader/tools/view/answers/answer.h"
 
+#include <tracebed/calls.h>
+
 enum answer_status answer_trace(struct answer *answer);
 enum answer_status answer_window(struct answer *answer);
 enum answer_status answer_table(struct answer *answer);
@@ -28,5 +30,12 @@ enum answer_status answer_memory_flame(struct answer *answer);
 
 /* Appends the plot of the memory in use to the array of plots, if there are allocations. */
 void answer_memory_plot(struct answer *answer, const struct answer_part *part, uint64_t columns);
+
+/*
+ * Finds the spans of a stream that are open at a tick, or begin or end there, in any order. False, and perhaps an error: that
+ * would take long, or there are more than 'room'. A span that was written as a single event may be missing.
+ */
+bool answer_spans_around(struct answer *answer, uint32_t stream, uint64_t tick, struct tbed_call *calls,
+                         size_t room, size_t *count_ret, enum tbed_status *status_ret);
 
 #endif

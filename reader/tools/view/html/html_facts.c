@@ -101,8 +101,7 @@ static void put_part_answer(const struct html_trace *trace, struct tbed_text *to
 
 static void put_memory(const struct html_trace *trace, struct tbed_text *to)
 {
-    static const char *const by[] = {"site", "stack", "function"}, *const of[] = {"peak", "live", "leaks"},
-                             *const flames[] = {"peak", "bytes", "leaks"};
+    static const char *const by[] = {"site", "stack", "function"}, *const of[] = {"peak", "live", "leaks"};
     char key[48], more[48];
     for (size_t i = 0; i < 3; i++) {
         for (size_t k = 0; k < 3; k++) {
@@ -110,8 +109,8 @@ static void put_memory(const struct html_trace *trace, struct tbed_text *to)
             snprintf(more, sizeof more, "&by=%s&of=%s", by[i], of[k]);
             put_part_answer(trace, to, key, "memory", more);
         }
-        snprintf(key, sizeof key, "memory_flame of %s", flames[i]);
-        snprintf(more, sizeof more, "&of=%s", flames[i]);
+        snprintf(key, sizeof key, "memory_flame of %s", of[i]);
+        snprintf(more, sizeof more, "&of=%s", of[i]);
         put_part_answer(trace, to, key, "memory_flame", more);
     }
 }

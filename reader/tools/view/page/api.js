@@ -5,7 +5,12 @@ import { bounds, changed, localRange, state } from "./state.js";
 import { labelOf } from "./text.js";
 
 const page = Math.random().toString(36).slice(2, 12);
-let sequence = 0;
+let sequence = 0, longSequence = 0;
+/**
+ * What may take long: of each of these, the server answers only the newest request about a file, and one at a time. Those with
+ * 'page: null' are apart.
+ */
+const LONG = new Set(["table", "histogram", "flame", "span", "search", "critical", "memory", "memory_flame"]);
 
 /** An answer that nobody waits for any more. */
 export class Cancelled extends Error {}
@@ -22,6 +27,10 @@ async function askServer(path, parameters, signal) {
     for (const [key, value] of Object.entries(parameters))
         if (value !== undefined && value !== null && value !== "")
             query.set(key, value);
+    if (LONG.has(path) && parameters.quick === undefined && parameters.page !== null) {
+        query.set("page", page + "f" + (parameters.f ?? 0));
+        query.set("seq", ++longSequence);
+    }
     let response;
     try {
         response = await fetch(path + (query.size === 0 ? "" : "?" + query.toString().replaceAll("%2C", ",")), { signal, cache: "no-store" });

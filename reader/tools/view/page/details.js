@@ -77,7 +77,7 @@ const MARK_LEVELS = ["Instant", "Message", "Warning", "Error"];
 
 /** What a message says: its name is only the format, if it has one. */
 async function showMessage(span, place) {
-    const { hits } = await ask("search", { f: span.f, q: ".", regex: 1, in: "messages", b: span.b, e: span.b + 1, max: 20 });
+    const { hits } = await ask("search", { f: span.f, q: ".", regex: 1, in: "messages", b: span.b, e: span.b + 1, max: 20, page: null });
     const texts = hits.filter(hit => hit.s === span.s && hit.text).map(hit => hit.text);
     place.replaceChildren(...texts.map(text => element("p", {}, nameElement(text, 4000))));
 }
@@ -149,7 +149,7 @@ async function showSource(span, place) {
 
 function showSpan(pane, span, answer) {
     const scale = perTick(span.f), source = element("div", { class: "wide", hidden: true });
-    const facts = factList([["Duration", [duration(answer.e - answer.b, scale), answer.open ? " (did not end)" : ""]], ["Self", duration(answer.self, scale)],
+    const facts = factList([["Duration", [duration(answer.e - answer.b, scale), answer.open ? " (did not end)" : ""]], ["Self", answer.self === null ? null : duration(answer.self, scale)],
         ["Begin", moment(answer.b, scale)], ["Place", answer.calls === undefined ? "counting all calls …" : rank(answer)], ["Thread", threadName(span.f, span.s)],
         ["Category", answer.category ? nameElement(answer.category) : null], ["Code", placeInCode(answer)],
         ["Module", answer.module ? nameElement(answer.module) : null]]);

@@ -8,7 +8,6 @@ import { bytes, count, element, nameElement, swatch } from "./text.js";
 
 const VIEWS = { by: [["site", "by site"], ["stack", "by stack"], ["function", "by function"], ["flame", "as flame graph"]],
     of: [["peak", "at the peak"], ["live", "in use at the end"], ["leaks", "leaked"]] };
-const FLAMES = { peak: "peak", live: "bytes", leaks: "leaked" };
 
 function choice(key, pane) {
     const made = element("select", { "aria-label": key === "by" ? "Grouping" : "Which memory", onchange: event => {
@@ -36,7 +35,7 @@ export async function showMemory(pane) {
     pane.replaceChildren(element("div", { class: "actions" }, fileChoice("memory", () => showMemory(pane)) ?? "", choice("of", pane), choice("by", pane)), place);
     try {
         if (by === "flame") {
-            drawFlame(place, treeOf(await ask("memory_flame", { f, of: FLAMES[of] }), bytes));
+            drawFlame(place, treeOf(await ask("memory_flame", { f, of }), bytes));
         } else {
             const answer = await ask("memory", { f, by, of });
             place.replaceChildren(memoryTable(answer), answer.left_out ? element("p", { class: "note" }, `${count(answer.left_out)} more with less memory`) : "");
