@@ -140,6 +140,7 @@ def test_a_span_has_its_arguments_and_messages_and_counters_are_there(folder):
     span = ask(page, "span", s=hit[0]["s"], b=hit[0]["b"], depth=hit[0]["depth"])
     cases.need([parent["name"] for parent in span["parents"]] == ["compile", "haystack"], f"parents: {span['parents']}")
     cases.need([child["name"] for child in span["children"]] == ["pin"] and span["self"] == 99, f"children: {span['children']}")
+    cases.need(span["category"] == "sewing", f"category: {span['category']}")
     unit = ask(page, "search", q="number=42", **{"in": "arguments"})["hits"]
     cases.need(len(unit) == 3, f"'number=42' is found {len(unit)} times")
     unit = ask(page, "span", s=unit[0]["s"], b=unit[0]["b"], id=unit[0]["id"])

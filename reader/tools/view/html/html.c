@@ -139,7 +139,7 @@ static int make(struct making *making)
     html_page_end(&end);
     html_page_begin(&making->page);
     put_list(making);
-    uint64_t most = making->options->nbytes - making->options->nbytes / 32 - end.nbytes;
+    uint64_t most = making->options->nbytes - making->options->nbytes / 20 - end.nbytes;
     for (size_t i = 0; i < making->view->trace_count; i++) {
         struct html_trace trace;
         const char *why;

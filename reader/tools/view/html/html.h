@@ -27,6 +27,11 @@ int html_make(struct view *view, const struct html_options *options);
 
 /* ---- Its parts ---- */
 
+/* The category that spans of an id have, if one was seen. */
+struct html_category {
+    uint32_t id, category;
+};
+
 /* What is taken from a trace. */
 struct html_trace {
     struct answer answer; /* has the trace; the texts of 'facts' are written with it */
@@ -34,6 +39,7 @@ struct html_trace {
     struct answer_part part;   /* what the command line asked for */
     size_t number;             /* of the file */
     TBED_VECTOR(uint32_t) ids; /* that need names */
+    TBED_VECTOR(struct html_category) categories;
 };
 
 /* False: 'why_ret' says why not. */

@@ -11,6 +11,7 @@
 
 #include "reader/analysis/filter/filter.h"
 
+#include <stdlib.h>
 #include <tracebed/window.h>
 
 #define BLOCKS_MAX    ((uint64_t)65536) /* more are not read */
@@ -18,10 +19,13 @@
 #define NAME_NBYTES   256
 #define ARGUMENTS_MAX 256
 
+#define RECENT_COUNT 1024u
+
 struct reading {
     struct html_trace *trace;
     struct html_events *events;
     uint64_t room;
+    struct html_category recent[RECENT_COUNT]; /* those that were noted last, by id */
 };
 
 void html_events_free(struct html_events *events)
@@ -135,6 +139,42 @@ static void take_arguments(const struct reading *reading, const struct tbed_even
     tbed_json_array_close(json);
 }
 
+/* ---- Categories ---- */
+
+static int compare_categories(const void *left, const void *right)
+{
+    const struct html_category *a = left, *b = right;
+    return a->id < b->id ? -1 : a->id > b->id;
+}
+
+/* Sorts them by id, and leaves one of each. */
+static void join_categories(struct html_trace *trace)
+{
+    struct html_category *items = trace->categories.items;
+    size_t count = 0;
+    if (trace->categories.count > 1)
+        qsort(items, trace->categories.count, sizeof *items, compare_categories);
+    for (size_t i = 0; i < trace->categories.count; i++)
+        if (count == 0 || items[i].id != items[count - 1].id)
+            items[count++] = items[i];
+    trace->categories.count = count;
+}
+
+/* Ids that take each other's place among the recent ones come again; from time to time, these are joined. */
+static void take_category(struct reading *reading, const struct tbed_event *event)
+{
+    struct html_trace *trace = reading->trace;
+    struct html_category *recent = &reading->recent[event->id % RECENT_COUNT];
+    if (event->category == TBED_ID_INVALID || (recent->id == event->id && recent->category != 0))
+        return;
+    *recent = (struct html_category){event->id, event->category};
+    if (trace->categories.count == trace->categories.capacity)
+        join_categories(trace);
+    struct html_category *added = TBED_VECTOR_PUSH(&trace->categories);
+    if (added != NULL)
+        *added = *recent;
+}
+
 /* ---- All of them ---- */
 
 static void note_flow(struct html_events *events, uint32_t id)
@@ -146,7 +186,7 @@ static void note_flow(struct html_events *events, uint32_t id)
         events->flows[events->flow_count++] = id;
 }
 
-static void take_event(const struct reading *reading, const struct tbed_event *event)
+static void take_event(struct reading *reading, const struct tbed_event *event)
 {
     switch (event->type) {
     case TBED_EVENT_INSTANT:
@@ -158,6 +198,7 @@ static void take_event(const struct reading *reading, const struct tbed_event *e
         break;
     case TBED_EVENT_BEGIN:
     case TBED_EVENT_SPAN:
+        take_category(reading, event);
         if (event->argument_count > 0)
             take_arguments(reading, event);
         break;
@@ -182,7 +223,7 @@ static uint64_t count_blocks(const struct html_trace *trace)
     return sum;
 }
 
-static enum tbed_status read_all(const struct reading *reading)
+static enum tbed_status read_all(struct reading *reading)
 {
     struct html_trace *trace = reading->trace;
     const struct view_trace *of = trace->answer.trace;
@@ -199,6 +240,7 @@ static enum tbed_status read_all(const struct reading *reading)
         if (filter == NULL || tbed_filter_takes_event(filter, &event))
             take_event(reading, &event);
     tbed_merge_close(merge);
+    join_categories(trace);
     return status == TBED_END ? TBED_OK : status;
 }
 
@@ -210,7 +252,7 @@ static bool is_out_of_memory(const struct html_events *events)
 
 enum tbed_status html_events_read(struct html_trace *trace, uint64_t room, struct html_events *events_ret)
 {
-    struct reading reading = {trace, events_ret, room};
+    struct reading reading = {.trace = trace, .events = events_ret, .room = room};
     *events_ret = (struct html_events){0};
     events_ret->is_too_large = count_blocks(trace) > BLOCKS_MAX;
     enum tbed_status status = events_ret->is_too_large ? TBED_OK : read_all(&reading);

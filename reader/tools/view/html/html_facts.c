@@ -36,6 +36,7 @@ void html_trace_close(struct html_trace *trace)
 {
     answer_part_close(&trace->part);
     tbed_vector_free(&trace->ids.vector);
+    tbed_vector_free(&trace->categories.vector);
     tbed_vector_free(&trace->answer.ids.vector);
     answer_leave_trace(&trace->answer);
 }
@@ -167,6 +168,7 @@ void html_facts_put(struct html_trace *trace, const struct html_events *events, 
 
 /* ---- Names ---- */
 
+/* Of ids, and of what begins with one. */
 static int compare_ids(const void *left, const void *right)
 {
     const uint32_t *a = left, *b = right;
@@ -189,6 +191,16 @@ static void put_whole(struct html_trace *trace, uint32_t id)
     free(text);
 }
 
+static void put_category(struct html_trace *trace, uint32_t id)
+{
+    struct html_category *found =
+        trace->categories.count > 0
+            ? bsearch(&id, trace->categories.items, trace->categories.count, sizeof *found, compare_ids)
+            : NULL;
+    if (found != NULL)
+        answer_name(&trace->answer, "category", found->category);
+}
+
 void html_names_put(struct html_trace *trace, struct tbed_text *to)
 {
     struct tbed_id_info info;
@@ -207,6 +219,7 @@ void html_names_put(struct html_trace *trace, struct tbed_text *to)
         tbed_json_object_open(&trace->answer.json, key);
         answer_name(&trace->answer, "name", ids[i]);
         put_whole(trace, ids[i]);
+        put_category(trace, ids[i]);
         if (tbed_id_resolve(trace->answer.trace->reader, ids[i], &info) &&
             (info.function != NULL || info.file != NULL || info.module != NULL))
             answer_place(&trace->answer, ids[i]);

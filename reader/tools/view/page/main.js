@@ -154,7 +154,8 @@ function showQuality() {
         text.push(`${plural(total("bad"), "damaged block")}`);
     if (known.some(sum => sum.isFinal && !sum.isExact))
         text.push("the file has no more detail here");
-    text.push(...state.files.map(file => file.left_out).filter(left => left));
+    else
+        text.push(...state.files.map(file => file.left_out).filter(left => left));
     byId("quality").textContent = loading === "failed" ? "no answer" : text.join(" · ");
     const lost = state.files.reduce((all, file) => all + file.dropped_count, 0);
     byId("quality").title = `${plural(total("unknown"), "span")} without a begin; ${plural(lost, "dropped event")} in all; ${plural(total("blocks"), "block")} read`;

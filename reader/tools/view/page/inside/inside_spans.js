@@ -113,7 +113,7 @@ function othersOf(data, row, i) {
 export function insideSpan(given) {
     const data = stored[given.f ?? 0], { row, i } = findSpan(data, given), call = callOf(data, row, i);
     const { children, inside } = childrenOf(data, row, i);
-    return { ...call, duration: data.busy[i], self: Math.max(0, data.busy[i] - inside), label: labelOf(call.name), category: null, open: data.open[i] > 0,
+    return { ...call, duration: data.busy[i], self: Math.max(0, data.busy[i] - inside), label: labelOf(call.name), category: data.names.get(call.id)?.category ?? null, open: data.open[i] > 0,
         ...placeOfId(data, call.id), args: argumentList(data, call), parents: parentsOf(data, row, i), children, ...given.quick ? {} : othersOf(data, row, i) };
 }
 
