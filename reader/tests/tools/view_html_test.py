@@ -16,14 +16,17 @@ import collections
 import json
 import os
 import pathlib
+import random
 import re
 import subprocess
 import sys
+import urllib.request
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [FOLDER, os.path.join(FOLDER, *[os.pardir] * 3, "ninja", "checks")]
 import browser
 import cases
+import view_page_test
 
 PROGRAM = cases.BUILD / "reader/tests/tools/view_page_program"
 MS = 1000000
@@ -160,6 +163,71 @@ def test_a_span_has_its_arguments_and_messages_and_counters_are_there(folder):
         page.wait("!document.getElementById('pane').innerText.includes('Counting')")
         cases.need("error" not in page.run("document.getElementById('pane').innerHTML"), f"panel {key} shows an error")
     healthy(page)
+
+
+# ---- The server ----
+
+
+def of_server(view, path, parameters):
+    query = "&".join(f"{key}={value}" for key, value in parameters.items())
+    with urllib.request.urlopen(f"{view.address}{path}?{query}", timeout=60) as answer:
+        return json.load(answer)
+
+
+def chosen(rows, *keys):
+    return sorted([row.get(key) for key in keys] for row in rows)
+
+
+def paths_of(nodes):
+    """The figures of each node of a tree by the names on the way to it."""
+    paths = []
+    for parent, name, *_ in nodes:
+        paths.append((paths[parent] if parent >= 0 else ()) + (name,))
+    return {path: node[2:5] for path, node in zip(paths, nodes)}
+
+
+def random_part(choice, ticks, orders):
+    width = max(1, int(ticks * 10 ** -choice.uniform(0, orders)))
+    begin = choice.randrange(0, max(1, ticks - width))
+    return {"f": 0, "b": begin, "e": begin + width}
+
+
+def need_equal(what, given, found, wanted):
+    cases.need(found == wanted, f"{what} {given}: {str(found)[:300]}, not {str(wanted)[:300]}")
+
+
+def compare_span(page, view, hit):
+    given = {"f": 0, "s": hit["s"], "b": hit["b"], "id": hit["id"]}
+    found, wanted = ask(page, "span", **given), of_server(view, "span", given)
+    for key in ("b", "e", "self", "id", "name", "label", "open", "args", "calls", "rank_slowest", "percentile", "category", "file", "line"):
+        need_equal(f"span's {key}", given, found.get(key), wanted.get(key))
+    for key in ("previous", "next", "slowest"):
+        need_equal(f"span's {key}", given, *(one.get(key) and [one[key][part] for part in "sbe"] for one in (found, wanted)))
+    need_equal("parents", given, *([[parent["b"], parent["e"]] for parent in one["parents"]] for one in (found, wanted)))
+
+
+def test_answers_are_those_of_the_server(folder):
+    choice = random.Random(5)
+    path = write_page(folder, record(folder, "work", "work.tbed", 0))
+    with view_page_test.View(folder, "work.tbed") as view:
+        page = open_page(path)
+        ticks = ask(page, "trace")["files"][0]["ticks"]
+        for _ in range(60):
+            given = {**random_part(choice, ticks, 6), "w": choice.choice([1, 7, 100, 1600, 8192]), "depth": choice.choice([1, 2, 32]), "max": choice.choice([50, 20000])}
+            found, wanted = ask(page, "window", **given), of_server(view, "window", {**given, "sketch": 0})
+            need_equal("window", given, *([one["exact"], one["column"], one["span_count"], one["deeper_count"], [stream for stream in one["streams"] if stream["parts"]]]
+                                          for one in (found, wanted)))
+        for _ in range(15):
+            given = random_part(choice, ticks, 4)
+            found, wanted = ask(page, "table", **given), of_server(view, "table", given)
+            need_equal("table", given, *(chosen(one["rows"], "name", "count", "total", "self", "min", "max") for one in (found, wanted)))
+            need_equal("threads", given, *(chosen([row for row in one["threads"] if row["spans"]], "s", "busy", "spans") for one in (found, wanted)))
+            found, wanted = ask(page, "flame", **given), of_server(view, "flame", given)
+            need_equal("flame", given, paths_of(found["nodes"]), paths_of(wanted["nodes"]))
+        hits = of_server(view, "search", {"q": ".", "regex": 1, "max": 300})["hits"]
+        for hit in choice.sample([hit for hit in hits if hit["kind"] == "span"], 20):
+            compare_span(page, view, hit)
+        healthy(page)
 
 
 # ---- A large one ----

@@ -1,7 +1,7 @@
 // Tables, flame graphs and histograms of a page that is a file. Of all of the time they are stored; those of a range are
 // made from the spans that are stored, and say so where spans are joined.
 // SPDX-License-Identifier: MIT
-import { perTick } from "../state.js";
+import { perTick, state } from "../state.js";
 import { count, duration } from "../text.js";
 import { firstAfter, isIn, rowsOf, selectionOf, stored } from "./inside_data.js";
 
@@ -102,30 +102,59 @@ export function insideTable(given) {
 
 // ---- The flame graph ----
 
+/** What a stream's root is called: as its process; if there is one root, that of the whole trace. */
+function rootName(f, s) {
+    const roots = (stored[f].facts.flame?.nodes ?? []).filter(([parent]) => parent < 0);
+    if (roots.length === 1)
+        return roots[0][1];
+    const file = state.files[f], number = file.tracks.find(track => track.s === s)?.p, process = file.processes.find(({ p }) => p === number);
+    return process ? process.name || (process.pid ? `process ${process.pid}` : "<unnamed process>") : "<no process>";
+}
+
+/** The nodes of a tree that is being made; the time of a child is not its parent's own. */
+class Nodes {
+    constructor() {
+        this.list = [];
+        this.byKey = new Map();
+    }
+
+    add(around, name, busy, calls) {
+        const key = `${around?.index ?? -1} ${name}`;
+        let node = this.byKey.get(key);
+        if (!node) {
+            node = { index: this.list.length, parent: around?.index ?? -1, name, total: 0, self: 0, count: 0 };
+            this.list.push(node);
+            this.byKey.set(key, node);
+        }
+        node.total += busy;
+        node.self += busy;
+        node.count += calls;
+        if (around)
+            around.self -= busy;
+        return node;
+    }
+}
+
 function treeOfRange(given) {
     const { f = 0, b, e, n, streams } = given, data = stored[f];
     if (isAll(given))
         return { nodes: (data.facts.flame?.nodes ?? []).map(([parent, name, total, self, calls]) => ({ parent, name, total, self, count: calls })), joined: 0 };
-    const nodes = [], children = new Map(), selected = selectionOf(data, n), name = joinedName(f);
+    const nodes = new Nodes(), selected = selectionOf(data, n), name = joinedName(f);
     let joined = 0;
-    for (const list of rowsOf(data, streams))
+    for (const list of rowsOf(data, streams)) {
+        const root = rootName(f, list[0].s);
+        let first = null, last = 0;
         walk(data, list, b, e, selected, (i, busy, around) => {
-            const label = data.count[i] > 1 ? name : data.labels[data.place[i]], key = `${around?.index ?? -1} ${label}`;
-            let node = children.get(key);
-            if (!node) {
-                node = { index: nodes.length, parent: around?.index ?? -1, name: label, total: 0, self: 0, count: 0 };
-                nodes.push(node);
-                children.set(key, node);
-            }
+            const label = data.count[i] > 1 ? name : data.labels[data.place[i]];
+            first ??= Math.max(b, data.begin[i]);
+            last = Math.max(last, Math.min(e, data.end[i]));
             joined += data.count[i] > 1 ? data.count[i] : 0;
-            node.total += busy;
-            node.self += busy;
-            node.count += data.count[i];
-            if (around)
-                around.self -= busy;
-            return node;
+            return nodes.add(around ?? nodes.add(null, root, 0, 0), label, busy, data.count[i]);
         });
-    return { nodes, joined };
+        if (first !== null)
+            nodes.add(null, root, last - first, 1); // from its first span to the end of the last
+    }
+    return { nodes: nodes.list, joined };
 }
 
 /** At most NODES_MAX, those with the most time; the others below a node become one. */
