@@ -49,7 +49,7 @@ PAGE_LIST = "ninja/generated/page.h"
 
 ALL_LIBRARIES = " ".join(f"$b/{name}.a" for name in reversed(LIBRARIES))
 TEST_CASES = "ninja/test_cases.c"
-SYSTEM = "-Wl,--as-needed -ldw -lelf -liberty -lm"
+SYSTEM = "-Wl,--as-needed -ldw -lelf -liberty -lz -lm"
 # Calls that fuzz targets can make fail; see fuzz/support/failing.h.
 FAILING = ["malloc", "calloc", "realloc", "strdup", "asprintf", "vasprintf", "open_memstream", "mmap",
            "pthread_mutex_init", "pthread_create", "access", "dup", "fclose", "fcntl", "fdopen", "fstat", "fstatfs",
@@ -122,7 +122,7 @@ def results(paths):
 
 
 def page_files():
-    return sorted(os.path.join(PAGE, name) for name in os.listdir(PAGE))
+    return sorted(os.path.join(folder, name) for folder, _, names in os.walk(PAGE) for name in names)
 
 
 def compile_all(paths):
@@ -297,7 +297,7 @@ def write(name, lines):
 def write_page():
     """Only if it changes, because every variant depends on it."""
     lines = ["/* Written by ninja/generate.py. Do not edit. */"]
-    lines += [f'PAGE_FILE({number}, "{os.path.basename(path)}")' for number, path in enumerate(page_files())]
+    lines += [f'PAGE_FILE({number}, "{os.path.relpath(path, PAGE)}")' for number, path in enumerate(page_files())]
     text = "\n".join(lines) + "\n"
     if not os.path.exists(PAGE_LIST) or open(PAGE_LIST, encoding="utf-8").read() != text:
         with open(PAGE_LIST, "w", encoding="utf-8") as file:

@@ -10,7 +10,7 @@
 cd "$(dirname "$0")/../.."
 root=${1:-build/oss-fuzz-root}
 flags=${CFLAGS:--O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all}
-packages=clang,libclang-rt-14-dev,libc6-dev,libxxhash-dev,libdw-dev,libelf-dev,libiberty-dev
+packages=clang,libclang-rt-14-dev,libc6-dev,libxxhash-dev,libdw-dev,libelf-dev,libiberty-dev,zlib1g-dev
 packages=$packages,zlib1g-dev,libbz2-dev,liblzma-dev,zip,unzip
 
 mkdir -p "$root"

@@ -47,6 +47,7 @@ static void ask_everything(struct view *view)
                                           "table",
                                           "table?n=a&x=b&minimum=2",
                                           "histogram?label=a",
+                                          "histograms",
                                           "flame",
                                           "flame?against=0&ab=1&ae=90",
                                           "gaps",

@@ -109,7 +109,9 @@ static void find_times(struct window_job *job)
     if (job->end_tick <= job->begin_tick)
         job->end_tick = job->begin_tick + 1;
     uint64_t ticks = job->end_tick - job->begin_tick, columns = job->options->column_count;
-    job->column_ticks = ticks / columns + (ticks % columns != 0);
+    job->column_ticks = job->options->column_ticks;
+    if (job->column_ticks == 0)
+        job->column_ticks = ticks / columns + (ticks % columns != 0);
 }
 
 static enum tbed_status run(struct window_job *job)
@@ -321,8 +323,10 @@ enum tbed_status tbed_window_make(struct tbed_reader *reader, const struct tbed_
                                   struct tbed_window **window_ret)
 {
     struct tbed_window_options options;
-    if (!tbed_options_take(&options, sizeof options, given) || options.column_count == 0 ||
-        options.column_count > TBED_WINDOW_COLUMNS_MAX)
+    if (!tbed_options_take(&options, sizeof options, given))
+        return TBED_ERR_ARGUMENT;
+    if (options.column_ticks == 0 &&
+        (options.column_count == 0 || options.column_count > TBED_WINDOW_COLUMNS_MAX))
         return TBED_ERR_ARGUMENT;
     struct window_job job = {.reader = reader, .options = &options};
     struct tbed_window *window = calloc(1, sizeof *window);

@@ -55,6 +55,8 @@ struct tbed_window_options {
     const bool *is_cancelled;
     /* If more event blocks than this reach into the window, it is a sketch if it can be; 0: it is exact. */
     uint64_t exact_block_max;
+    uint64_t
+        column_ticks; /* if not 0, columns are as wide, however many that makes; 'column_count' is ignored */
 };
 
 /* A span, or several joined. All times are cut to the window. */

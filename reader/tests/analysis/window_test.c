@@ -113,7 +113,9 @@ static void expect_window(const struct question *question)
 {
     struct oracle oracle = {.parts = calloc(DRAWN_MAX, sizeof *oracle.parts)};
     uint64_t ticks = question->end - question->begin, columns = question->options.column_count;
-    uint64_t column = (ticks + columns - 1) / columns;
+    uint64_t column = question->options.column_ticks;
+    if (column == 0)
+        column = (ticks + columns - 1) / columns;
     size_t part_max = question->options.part_max;
     struct tbed_window_info info;
     struct tbed_window *window;
@@ -263,6 +265,15 @@ static void few_parts_are_wanted_of_many_spans(void **state)
                (struct tbed_window_options){.thread_count = 1, .column_count = 20000, .part_max = part_max});
 }
 
+static void columns_can_be_as_narrow_as_wanted(void **state)
+{
+    (void)state;
+    for (uint64_t ticks = 1; ticks < 1000000; ticks *= 7)
+        ask_of(make_pairs(), (struct tbed_filter_options){0},
+               (struct tbed_window_options){
+                   .thread_count = 2, .column_ticks = ticks, .part_max = ticks % 2 * 100});
+}
+
 static void a_cancelled_window_has_no_result(void **state)
 {
     bool is_cancelled = true;
@@ -340,6 +351,7 @@ int main(void)
         cmocka_unit_test(streams_are_read_in_pieces),
         cmocka_unit_test(durations_are_rounded_to_the_resolution_of_the_clock),
         cmocka_unit_test(few_parts_are_wanted_of_many_spans),
+        cmocka_unit_test(columns_can_be_as_narrow_as_wanted),
         cmocka_unit_test(a_cancelled_window_has_no_result),
         cmocka_unit_test(what_runs_out_of_memory_is_not_taken_for_a_result),
         cmocka_unit_test(wrong_options_are_refused),

@@ -1,10 +1,11 @@
 /*
- * Records the traces that view_page_test.py shows:
+ * Records the traces that view_page_test.py and view_html_test.py show:
  *
  *     view_page_program work PATH SHIFT    three threads, with ticks of 1 ns that are made up; all is SHIFT ns later
  *     view_page_program names PATH         a thread and a span for each name that standard input has; each ends with a zero
  *     view_page_program large PATH SOURCE  real time, in blocks of 8 KiB: three threads with 600,000 spans each; those named
  *                                          "found" are in line 3 of the file SOURCE; allocations in a function "grow"
+ *     view_page_program many PATH COUNT    two threads with COUNT spans each, all of another duration
  *     view_page_program live PATH          real time: records 500 spans for each byte of standard input, then closes
  *
  * SPDX-License-Identifier: MIT
@@ -102,7 +103,11 @@ static void give_message(struct tbed_recorder *recorder, const char *text, uint6
 static void work_special(struct tbed_recorder *recorder, uint64_t at)
 {
     begin(recorder, "haystack", at);
-    begin(recorder, "needle", at + 100000);
+    struct tbed_given_event needle = {.type = TBED_GIVEN_BEGIN,
+                                      .id = intern("needle"),
+                                      .category = intern("sewing"),
+                                      .tick = at + 100000};
+    tbed_event_record_given(recorder, &needle);
     begin(recorder, "pin", at + 100000);
     end(recorder, at + 100001);
     end(recorder, at + 100100);
@@ -214,6 +219,40 @@ static int large(const char *path, const char *source)
     return 0;
 }
 
+/* ---- Many ---- */
+
+/* Spans of two depths, whose times are those of a simple generator, and now and then a message. */
+static void give_many(unsigned thread, uint64_t count)
+{
+    struct tbed_recorder *recorder =
+        tbed_recorder_open_given(writer, thread == 0 ? "first" : "second", 4711 + thread);
+    uint64_t tick = MS, state = thread + 1;
+    char name[32];
+    for (uint64_t i = 0; i < count; i += 2) {
+        state = state * UINT64_C(6364136223846793005) + 1;
+        uint64_t length = (state >> 40) % 100000 + 100;
+        snprintf(name, sizeof name, "function %u", (unsigned)(state >> 33) % 100);
+        begin(recorder, name, tick);
+        begin(recorder, "inner", tick + length / 4);
+        end(recorder, tick + length / 2 + state % 16);
+        end(recorder, tick + length);
+        if (i % 50000 == 0)
+            give_message(recorder, "half way through, or nearly so", tick + length);
+        tick += length + (state >> 50) % 1000;
+    }
+    tbed_recorder_close(recorder);
+}
+
+static int many(const char *path, uint64_t count)
+{
+    if (open_writer(path, true, 0) != 0)
+        return 1;
+    for (unsigned thread = 0; thread < 2; thread++)
+        give_many(thread, count);
+    tbed_writer_close(writer);
+    return 0;
+}
+
 /* ---- Live ---- */
 
 static int live(const char *path)
@@ -242,8 +281,10 @@ int main(int argc, char **argv)
         return names(argv[2]);
     if (argc == 4 && strcmp(argv[1], "large") == 0)
         return large(argv[2], argv[3]);
+    if (argc == 4 && strcmp(argv[1], "many") == 0)
+        return many(argv[2], strtoull(argv[3], NULL, 10));
     if (argc == 3 && strcmp(argv[1], "live") == 0)
         return live(argv[2]);
-    fputs("usage: view_page_program work PATH SHIFT | names PATH | large PATH SOURCE | live PATH\n", stderr);
+    fputs("usage: view_page_program work PATH SHIFT | names PATH | large PATH SOURCE | many PATH COUNT | live PATH\n", stderr);
     return 2;
 }

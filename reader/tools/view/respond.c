@@ -21,6 +21,7 @@ static const struct call calls[] = {
     {"window", ANSWER_PART " w depth max sketch seq page", true, false, answer_window},
     {"table", ANSWER_PART " seq page", true, true, answer_table},
     {"histogram", ANSWER_CALLS " seq page", true, true, answer_histogram},
+    {"histograms", ANSWER_PART " seq page", true, true, answer_histograms},
     {"flame", ANSWER_PART " against ab ae seq page", true, true, answer_flame},
     {"marks", ANSWER_PART " w", true, false, answer_marks},
     {"plots", ANSWER_PART " w", true, false, answer_plots},

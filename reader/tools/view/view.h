@@ -80,6 +80,7 @@ struct view {
     struct tool_filter filter; /* of the command line: what requests that say nothing else get */
     unsigned jobs;
     bool no_symbols;
+    bool is_for_file;    /* answers go into a file for others, so they have no paths of this machine */
     uint64_t generation; /* atomic; rises whenever a trace has changed */
     pthread_mutex_t windows_lock;
     struct view_window windows[VIEW_WINDOWS_MAX];

@@ -1,9 +1,11 @@
 /*
- * tracebed view: show traces in the browser, or as a picture.
+ * tracebed view: show traces in the browser, as a page in a file, or as a picture.
  *
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#include "reader/tools/record/record_verb.h"
+#include "reader/tools/view/html/html.h"
 #include "reader/tools/view/picture/picture.h"
 #include "reader/tools/view/view.h"
 
@@ -26,6 +28,8 @@ static const char help[] =
     "\n"
     "      --png=OUT          draw the timeline into the file OUT instead, without a\n"
     "                         browser ('-': standard output)\n"
+    "      --html=OUT         write a page with the data inside into the file OUT, which\n"
+    "                         any browser opens, without tracebed and the traces\n"
     "      --port=N           listen on this port (default: any that is free)\n"
     "      --no-browser       only print the address\n"
     "      --no-symbols       show addresses instead of looking up symbols\n"
@@ -34,14 +38,21 @@ static const char help[] =
     "      --color=WHEN       use color: never, auto or always\n"
     "  -h, --help             print this help\n"
     "\n"
-    "With --png:\n"
+    "With --png or --html:\n"
     "  -f, --force            replace OUT if it exists\n"
+    "\n"
+    "With --html:\n"
+    "      --size=SIZE        make OUT at most as large, such as 5M (default: 20M); the\n"
+    "                         page says what has been left out\n"
+    "\n"
+    "With --png:\n"
     "      --width=N          make it N pixels wide (default: 1600)\n"
     "      --height=N         make it at most N pixels high (default: 1200)\n"
     "      --depth=N          draw the N outermost spans of nested ones (default: 32)\n"
     "      --dark             use light colors on a dark background\n"
     "\n"
-    "What the page shows at first, though it can show the rest, and what is drawn:\n"
+    "What the page shows at first, though it can show the rest; with --png or --html,\n"
+    "all that is drawn, or is in the file:\n"
     "  -b, --begin=T          from T on\n"
     "  -e, --end=T            up to T\n"
     "                         T is 1.5 (seconds from the start), 20ms, 300us, 10%,\n"
@@ -64,6 +75,7 @@ static const char help[] =
     "  tracebed view run.tbed\n"
     "  tracebed view -b 10% -e 20% run.tbed\n"
     "  tracebed view --png run.png -b 10% -e 20% run.tbed\n"
+    "  tracebed view --html run.html --size=5M run.tbed\n"
     "  tracebed view --no-browser --port=8000 before.tbed after.tbed\n"
     "\n"
     "Exit status: 0 on success; 1 if a file is damaged (everything intact is shown);\n"
@@ -78,15 +90,19 @@ enum {
     OPTION_WIDTH,
     OPTION_HEIGHT,
     OPTION_DEPTH,
-    OPTION_DARK
+    OPTION_DARK,
+    OPTION_HTML,
+    OPTION_SIZE
 };
 
 struct command {
     struct view view;
     uint64_t port;
     bool no_browser;
-    struct picture_options picture;             /* 'path' is NULL for the browser */
-    const char *server_option, *picture_option; /* one of each that was given */
+    struct picture_options picture; /* 'path' is NULL if there is to be none */
+    struct html_options html;       /* the same */
+    bool overwrite;
+    const char *server_option, *picture_option, *html_option; /* one of each that was given */
 };
 
 /* Returns NULL, or what is wrong with the argument, which is a number from 'least' to 'most'. */
@@ -102,8 +118,7 @@ static const char *take_picture_option(struct command *command, int option)
         picture->path = optarg;
         return *optarg != '\0' ? NULL : "--png takes the name of a file";
     }
-    command->picture_option = option == 'f'             ? "--force"
-                              : option == OPTION_WIDTH  ? "--width"
+    command->picture_option = option == OPTION_WIDTH    ? "--width"
                               : option == OPTION_HEIGHT ? "--height"
                               : option == OPTION_DEPTH  ? "--depth"
                                                         : "--dark";
@@ -116,13 +131,20 @@ static const char *take_picture_option(struct command *command, int option)
                            &picture->height);
     case OPTION_DEPTH:
         return take_number(1, PICTURE_DEPTH_MAX, "--depth takes a number from 1 to 4096", &picture->depth);
-    case OPTION_DARK:
+    default:
         picture->is_dark = true;
         return NULL;
-    default:
-        picture->overwrite = true;
-        return NULL;
     }
+}
+
+static const char *take_size(struct command *command)
+{
+    command->html_option = "--size";
+    if (!record_size_parse("view: --size", optarg, &command->html.nbytes))
+        return "";
+    return command->html.nbytes >= HTML_NBYTES_MIN && command->html.nbytes <= HTML_NBYTES_MAX
+               ? NULL
+               : "--size takes a size from 512K to 1G";
 }
 
 static const char *take_option(struct command *command, int option)
@@ -143,22 +165,52 @@ static const char *take_option(struct command *command, int option)
     case OPTION_NO_SYMBOLS:
         command->view.no_symbols = true;
         return NULL;
+    case 'f':
+        command->overwrite = true;
+        return NULL;
+    case OPTION_HTML:
+        command->html.path = optarg;
+        return *optarg != '\0' ? NULL : "--html takes the name of a file";
+    case OPTION_SIZE:
+        return take_size(command);
     default:
         return take_picture_option(command, option);
     }
 }
 
+static const char *output_of(const struct command *command)
+{
+    return command->html.path != NULL ? command->html.path : command->picture.path;
+}
+
+/* An option that does not apply, with what is wrong with it. False: there is none. */
+static bool find_wrong(const struct command *command, char problem[64])
+{
+    bool is_html = command->html.path != NULL, is_picture = command->picture.path != NULL;
+    const char *with = is_html ? "--html" : "--png", *server = command->server_option;
+    if (is_html && is_picture)
+        snprintf(problem, 64, "--html does not apply with --png");
+    else if ((is_html || is_picture) && server != NULL)
+        snprintf(problem, 64, "%s does not apply with %s", server, with);
+    else if (!is_picture && command->picture_option != NULL)
+        snprintf(problem, 64, "%s needs --png", command->picture_option);
+    else if (!is_html && command->html_option != NULL)
+        snprintf(problem, 64, "%s needs --html", command->html_option);
+    else if (!is_html && !is_picture && command->overwrite)
+        snprintf(problem, 64, "--force needs --png or --html");
+    else
+        return false;
+    return true;
+}
+
 /* Refuses options that do not apply, and an output that is an input. Returns -1, or the exit status after a complaint. */
-static int check(const struct command *command, int count, char **paths)
+static int check(struct command *command, int count, char **paths)
 {
     char problem[64];
-    const char *output = command->picture.path;
-    const char *wrong = output == NULL ? command->picture_option : command->server_option;
-    if (wrong != NULL) {
-        snprintf(problem, sizeof problem, "%s %s --png", wrong,
-                 output == NULL ? "needs" : "does not apply with");
+    const char *output = output_of(command);
+    command->html.overwrite = command->picture.overwrite = command->overwrite;
+    if (find_wrong(command, problem))
         return tool_usage(&tool_verb_view, problem);
-    }
     for (int i = 0; i < count && output != NULL && strcmp(output, "-") != 0; i++)
         if (tool_is_input(output, paths[i]))
             return TOOL_TROUBLE;
@@ -171,6 +223,8 @@ static int parse(int argc, char **argv, struct command *command)
                                           {"no-browser", no_argument, NULL, OPTION_NO_BROWSER},
                                           {"no-symbols", no_argument, NULL, OPTION_NO_SYMBOLS},
                                           {"png", required_argument, NULL, OPTION_PNG},
+                                          {"html", required_argument, NULL, OPTION_HTML},
+                                          {"size", required_argument, NULL, OPTION_SIZE},
                                           {"force", no_argument, NULL, 'f'},
                                           {"width", required_argument, NULL, OPTION_WIDTH},
                                           {"height", required_argument, NULL, OPTION_HEIGHT},
@@ -185,7 +239,7 @@ static int parse(int argc, char **argv, struct command *command)
                                       &exit)) != -1) {
         const char *wrong = take_option(command, option);
         if (wrong != NULL)
-            return tool_usage(&tool_verb_view, wrong);
+            return *wrong == '\0' ? TOOL_TROUBLE : tool_usage(&tool_verb_view, wrong);
     }
     if (exit >= 0)
         return exit;
@@ -278,24 +332,27 @@ static int serve(struct command *command)
     return exit;
 }
 
-static int draw(struct command *command)
+static int make_file(struct command *command)
 {
-    int exit = picture_make(&command->view, &command->picture);
+    int exit = command->html.path != NULL ? html_make(&command->view, &command->html)
+                                          : picture_make(&command->view, &command->picture);
     return exit < 0 ? tool_finish(exit_status(&command->view)) : exit;
 }
 
 static int run(int argc, char **argv)
 {
-    struct command command = {.picture = {.width = PICTURE_WIDTH_USUAL,
+    struct command command = {.html = {.nbytes = HTML_NBYTES_USUAL},
+                              .picture = {.width = PICTURE_WIDTH_USUAL,
                                           .height = PICTURE_HEIGHT_USUAL,
                                           .depth = PICTURE_DEPTH_USUAL}};
     int exit = parse(argc, argv, &command);
     if (exit < 0)
         exit = view_open(&command.view, argv + optind, (size_t)(argc - optind));
     if (exit < 0)
-        exit = command.picture.path != NULL ? draw(&command) : serve(&command);
+        exit = output_of(&command) != NULL ? make_file(&command) : serve(&command);
     view_close(&command.view);
     return exit;
 }
 
-const struct tool_verb tool_verb_view = {"view", "show traces in the browser or as a picture", help, run};
+const struct tool_verb tool_verb_view = {"view", "show traces in the browser, as a page or as a picture",
+                                         help, run};

@@ -12,6 +12,7 @@
 
 #define ROWS_MAX    500
 #define BUCKETS_MAX 64
+#define LABELS_MAX  100 /* that histograms are made of at once */
 
 static enum tbed_status make_statistics(struct answer *answer, const struct answer_part *part,
                                         bool has_durations, struct tbed_statistics **statistics_ret)
@@ -178,9 +179,9 @@ static size_t fill_buckets(const struct tbed_durations *durations, struct bucket
     }
 }
 
-static void put_buckets(struct answer *answer, const struct tbed_statistics *statistics)
+static void put_buckets(struct answer *answer, const struct tbed_statistics *statistics, size_t index)
 {
-    struct tbed_durations durations = tbed_statistics_durations(statistics, 0);
+    struct tbed_durations durations = tbed_statistics_durations(statistics, index);
     struct bucket buckets[BUCKETS_MAX];
     size_t count = fill_buckets(&durations, buckets);
     tbed_json_array_open(&answer->json, "buckets");
@@ -208,7 +209,7 @@ static enum tbed_status put_histogram(struct answer *answer, const struct answer
         put_figures(answer, row);
     else
         tbed_json_u64(&answer->json, "count", 0);
-    put_buckets(answer, statistics);
+    put_buckets(answer, statistics, 0);
     tbed_json_object_close(&answer->json);
     tbed_statistics_close(statistics);
     return TBED_OK;
@@ -226,6 +227,53 @@ enum answer_status answer_histogram(struct answer *answer)
         enum tbed_status status = put_histogram(answer, &part);
         answer_status = status == TBED_OK ? ANSWER_OK : answer_fail(answer, status);
     }
+    answer_part_close(&part);
+    return answer_status;
+}
+
+/* ---- The histograms of the labels with the most self time ---- */
+
+static size_t index_of(const struct tbed_statistics *statistics, const struct tbed_span_row *row)
+{
+    size_t index = 0;
+    while (tbed_statistics_span(statistics, index) != row)
+        index++;
+    return index;
+}
+
+static enum tbed_status put_histograms(struct answer *answer, const struct tbed_statistics *statistics)
+{
+    size_t count;
+    const struct tbed_span_row **rows = sort_rows(statistics, &count);
+    if (rows == NULL)
+        return TBED_ERR_MEMORY;
+    tbed_json_array_open(&answer->json, "labels");
+    for (size_t i = 0; i < count && i < LABELS_MAX; i++) {
+        tbed_json_object_open(&answer->json, NULL);
+        answer_text(answer, "name", rows[i]->name, rows[i]->name_nbytes);
+        put_figures(answer, rows[i]);
+        put_buckets(answer, statistics, index_of(statistics, rows[i]));
+        tbed_json_object_close(&answer->json);
+    }
+    tbed_json_array_close(&answer->json);
+    free(rows);
+    return TBED_OK;
+}
+
+enum answer_status answer_histograms(struct answer *answer)
+{
+    struct answer_part part;
+    enum answer_status answer_status;
+    struct tbed_statistics *statistics = NULL;
+    if (answer_part_open(answer, &part, &answer_status)) {
+        enum tbed_status status = make_statistics(answer, &part, true, &statistics);
+        tbed_json_object_open(&answer->json, NULL);
+        if (status == TBED_OK)
+            status = put_histograms(answer, statistics);
+        tbed_json_object_close(&answer->json);
+        answer_status = status == TBED_OK ? ANSWER_OK : answer_fail(answer, status);
+    }
+    tbed_statistics_close(statistics);
     answer_part_close(&part);
     return answer_status;
 }

@@ -199,9 +199,10 @@ static const char *kind_of(const struct view_trace *trace)
 static void put_path(struct answer *answer)
 {
     const char *path = tool_path(answer->trace->path), *slash = strrchr(path, '/');
+    const char *name = slash != NULL && slash[1] != '\0' ? slash + 1 : path;
     char *whole = strcmp(answer->trace->path, "-") == 0 ? NULL : realpath(answer->trace->path, NULL);
-    tbed_json_string(&answer->json, "name", slash != NULL && slash[1] != '\0' ? slash + 1 : path);
-    tbed_json_string(&answer->json, "path", whole != NULL ? whole : path);
+    tbed_json_string(&answer->json, "name", name);
+    tbed_json_string(&answer->json, "path", answer->view->is_for_file ? name : whole != NULL ? whole : path);
     free(whole);
 }
 
@@ -234,7 +235,7 @@ static void put_state(struct answer *answer)
     tbed_json_u64(json, "block_count", answer->info.event_block_count);
     tbed_json_u64(json, "nbytes", answer->info.file_nbytes);
     tbed_json_bool(json, "is_ring", answer->info.ring_page_count != 0);
-    tbed_json_bool(json, "is_live", is_open && trace->is_written);
+    tbed_json_bool(json, "is_live", is_open && trace->is_written && !answer->view->is_for_file);
     tbed_json_bool(json, "is_killed", is_open && !trace->is_written);
     tbed_json_u64(json, "damage_count", tool_damage_count(trace->reader));
     tbed_json_u64(json, "dropped_count", tool_drops_total(answer->info.drops));

@@ -14,6 +14,7 @@ enum answer_status answer_trace(struct answer *answer);
 enum answer_status answer_window(struct answer *answer);
 enum answer_status answer_table(struct answer *answer);
 enum answer_status answer_histogram(struct answer *answer);
+enum answer_status answer_histograms(struct answer *answer);
 enum answer_status answer_flame(struct answer *answer);
 enum answer_status answer_gaps(struct answer *answer);
 enum answer_status answer_marks(struct answer *answer);

@@ -27,7 +27,14 @@ function newest(key, signal) {
     return abort.signal;
 }
 
-export async function ask(path, parameters = {}, signal = undefined) {
+let answer = askServer;
+
+/** Lets something else than the server answer: a function of a path, an object of parameters and a signal. */
+export function answerWith(other) {
+    answer = other;
+}
+
+async function askServer(path, parameters, signal) {
     const query = new URLSearchParams();
     for (const [key, value] of Object.entries(parameters))
         if (value !== undefined && value !== null && value !== "")
@@ -46,14 +53,21 @@ export async function ask(path, parameters = {}, signal = undefined) {
     }
     if (response.status === 409)
         throw new Cancelled();
-    const answer = await response.json().catch(() => null);
+    const given = await response.json().catch(() => null);
     if (signal?.aborted)
         throw new Cancelled();
-    if (!response.ok || answer === null)
-        throw new Error(answer?.error ?? `${path}: the server answered with status ${response.status}`);
-    for (const [id, name] of Object.entries(answer.names ?? {}))
-        answer.names[id] = labelOf(name);
-    return answer;
+    if (!response.ok || given === null)
+        throw new Error(given?.error ?? `${path}: the server answered with status ${response.status}`);
+    return given;
+}
+
+export async function ask(path, parameters = {}, signal = undefined) {
+    const given = await answer(path, parameters, signal);
+    if (signal?.aborted)
+        throw new Cancelled();
+    for (const [id, name] of Object.entries(given.names ?? {}))
+        given.names[id] = labelOf(name);
+    return given;
 }
 
 /** The filters that the user has set, as parameters. */
@@ -85,7 +99,7 @@ function keep(f, streams, answer) {
         pictures.set(pictureKey(f, s), { now: picture, before, whole: isWhole ? picture : old.whole });
     }
     sums[f] = { spans: answer.span_count, deeper: answer.deeper_count, unknown: answer.unknown_count,
-        blocks: answer.blocks, bad: answer.bad_blocks, isExact: answer.exact, b: answer.b, e: answer.e };
+        blocks: answer.blocks, bad: answer.bad_blocks, isExact: answer.exact, isFinal: answer.final ?? answer.exact, b: answer.b, e: answer.e };
 }
 
 export function forgetPictures() {
@@ -167,9 +181,9 @@ async function pass(order, run) {
         return;
     const others = Promise.all(jobs.map(job => extrasOf(job, run).catch(showUnlessCancelled)));
     for (const job of jobs)
-        if (!sums[job.f].isExact)
+        if (!sums[job.f].isFinal)
             await windowOf(job, 0, run);
-    setLoading("exact");
+    setLoading(jobs.every(job => sums[job.f].isExact) ? "exact" : "coarse"); // of the server, all are exact now
     changed("data");
     await others;
     document.body.dataset.seq = String(sequence);

@@ -5,8 +5,8 @@ import { changed, on, perTick, reveal, select, selectRange, shared, state, zoomT
 import { byId, bytes, count, duration, element, labelOf, moment, nameElement, percent, plural, say, swatch, visible } from "./text.js";
 import { showStream } from "./tracks.js";
 
-let known = null; // {key, answer}: what the server said of the selected span
-let pending = null;
+let knownSpan = null; // {key, answer}: what the server said of the selected span
+let pendingSpan = null;
 
 function keyOf(span) {
     return `${span.f}:${span.s}:${span.b}:${span.depth ?? "id" + span.id}`;
@@ -23,7 +23,7 @@ export function goTo(f, span) {
 
 // ---- Small parts ----
 
-function rows(pairs) {
+function factList(pairs) {
     return element("dl", {}, ...pairs.filter(([, value]) => value !== null && value !== undefined && value !== "")
         .flatMap(([key, value]) => [element("dt", {}, key), element("dd", {}, ...[value].flat())]));
 }
@@ -33,7 +33,7 @@ function threadName(f, s) {
     return track ? nameElement(track.name || `${track.kind} ${track.tid ?? track.s}`) : String(s);
 }
 
-function location(answer) {
+function placeInCode(answer) {
     if (!answer.file && !answer.function)
         return null;
     return [answer.function ? nameElement(answer.function) : null, answer.function && answer.file ? " at " : null,
@@ -67,13 +67,13 @@ function showFilling(pane, span) {
         element("div", { class: "actions" },
             element("button", { onclick: () => zoomTo(shared(span.f, span.b), shared(span.f, span.e)) }, "Zoom to them (f)"),
             element("button", { onclick: () => { selectRange({ b: shared(span.f, span.b), e: shared(span.f, span.e) }); changed("range-chosen"); } }, "Table of this time")),
-        rows([["Time", [moment(span.b, scale), " to ", moment(span.e, scale), ", ", duration(span.e - span.b, scale)]],
+        factList([["Time", [moment(span.b, scale), " to ", moment(span.e, scale), ", ", duration(span.e - span.b, scale)]],
             ["Busy", [duration(span.busy, scale), ", ", percent(Math.min(1, span.busy / Math.max(1, span.e - span.b)))]],
             ["Longest", [duration(span.longest, scale), ": ", nameElement(span.name)]], ["Thread", threadName(span.f, span.s)],
-            ["Known from", span.isExact ? "all of them" : "samples; the exact picture follows"]]));
+            ["Known from", span.isExact ? "all of them" : state.files[span.f].inside ? "all of them, but this file does not have them one by one" : "samples; the exact picture follows"]]));
 }
 
-const LEVELS = ["Instant", "Message", "Warning", "Error"];
+const MARK_LEVELS = ["Instant", "Message", "Warning", "Error"];
 
 /** What a message says: its name is only the format, if it has one. */
 async function showMessage(span, place) {
@@ -86,7 +86,7 @@ function showMark(pane, span) {
     const place = element("div", {});
     if (span.level > 0)
         showMessage(span, place).catch(() => {});
-    pane.replaceChildren(heading(span, span.name || LEVELS[span.level]), place, rows([["Kind", LEVELS[span.level]], ["At", moment(span.b, perTick(span.f))],
+    pane.replaceChildren(heading(span, span.name || MARK_LEVELS[span.level]), place, factList([["Kind", MARK_LEVELS[span.level]], ["At", moment(span.b, perTick(span.f))],
         ["Here", span.count > 1 ? `${count(span.count)} of them; zoom in to see each` : null], ["Thread", threadName(span.f, span.s)]]));
 }
 
@@ -100,7 +100,7 @@ function jump(f, answer, what, text) {
     return element("button", { disabled: !answer[what], onclick: () => goTo(f, answer[what]), "data-go": what }, text);
 }
 
-function actions(span, answer) {
+function spanActions(span, answer) {
     const made = element("div", { class: "actions" }, jump(span.f, answer, "previous", "‹ Previous (,)"), jump(span.f, answer, "next", "Next (.) ›"),
         jump(span.f, answer, "slowest", "Slowest (l)"),
         element("button", { onclick: () => zoomTo(shared(span.f, answer.b), shared(span.f, answer.e)) }, "Zoom (f)"),
@@ -149,34 +149,34 @@ async function showSource(span, place) {
 
 function showSpan(pane, span, answer) {
     const scale = perTick(span.f), source = element("div", { class: "wide", hidden: true });
-    const facts = rows([["Duration", [duration(answer.e - answer.b, scale), answer.open ? " (did not end)" : ""]], ["Self", answer.self === null ? null : duration(answer.self, scale)],
+    const facts = factList([["Duration", [duration(answer.e - answer.b, scale), answer.open ? " (did not end)" : ""]], ["Self", answer.self === null ? null : duration(answer.self, scale)],
         ["Begin", moment(answer.b, scale)], ["Place", answer.calls === undefined ? "counting all calls …" : rank(answer)], ["Thread", threadName(span.f, span.s)],
-        ["Category", answer.category ? nameElement(answer.category) : null], ["Code", location(answer)],
+        ["Category", answer.category ? nameElement(answer.category) : null], ["Code", placeInCode(answer)],
         ["Module", answer.module ? nameElement(answer.module) : null]]);
     const details = answer.args?.length ? element("div", {}, element("h3", {}, "Arguments"),
-        rows(answer.args.map(([key, value]) => [nameElement(key), nameElement(value, 4000)]))) : null;
+        factList(answer.args.map(([key, value]) => [nameElement(key), nameElement(value, 4000)]))) : null;
     const parents = family(span, "Called by", answer.parents, index => span.depth - answer.parents.length + index);
     const children = family(span, "Calls, longest first", answer.children, () => span.depth + 1);
-    pane.replaceChildren(heading({ ...span, id: answer.id }, titleOf(answer)), actions(span, answer),
+    pane.replaceChildren(heading({ ...span, id: answer.id }, titleOf(answer)), spanActions(span, answer),
         element("div", { class: "columns" }, element("div", {}, facts), ...[details, parents].filter(part => part), source, children ?? ""));
     if (answer.file)
         showSource({ f: span.f, id: answer.id }, source);
 }
 
 function askSpan(span, quick) {
-    return ask("span", { f: span.f, s: span.s, b: span.b, depth: span.depth, id: span.depth === undefined ? span.id : undefined, quick }, pending.signal);
+    return ask("span", { f: span.f, s: span.s, b: span.b, depth: span.depth, id: span.depth === undefined ? span.id : undefined, quick }, pendingSpan.signal);
 }
 
 async function fetchSpan(span) {
-    pending?.abort();
-    pending = new AbortController();
+    pendingSpan?.abort();
+    pendingSpan = new AbortController();
     const answer = await askSpan(span);
     if (span.depth === undefined) {
         span.depth = answer.parents.length;
         if (state.selected === span)
             showStream(span.f, span.s, span.depth);
     }
-    known = { key: keyOf(span), answer };
+    knownSpan = { key: keyOf(span), answer };
     return answer;
 }
 
@@ -188,11 +188,12 @@ function wallTime(file) {
 
 function traceFacts(file) {
     const condition = [file.is_live ? "still being written" : null, file.is_killed ? "its program was killed" : null].filter(text => text).join(", ");
-    return element("div", {}, element("h2", {}, nameElement(file.name)), rows([["File", nameElement(file.path, 1000)], ["Kind", [file.kind, file.format ? ` (${file.format})` : "", file.is_ring ? ", the last part of it (a flight recorder)" : ""].join("")],
+    return element("div", {}, element("h2", {}, nameElement(file.name)), factList([["File", nameElement(file.path, 1000)], ["Kind", [file.kind, file.format ? ` (${file.format})` : "", file.is_ring ? ", the last part of it (a flight recorder)" : ""].join("")],
         ["Time", duration(file.ticks, file.ns_per_tick)], ["Began", wallTime(file)], ["Resolution", file.ns_per_tick ? `${+file.ns_per_tick.toPrecision(4)}\u00a0ns` : "its clock does not measure time"],
         ["Size", [file.nbytes === undefined ? "" : bytes(file.nbytes) + ", ", plural(file.block_count, "block"), " of events"]],
         ["Threads", `${plural(file.tracks.length, "track")} of ${plural(file.processes.length, "process", "processes")}`],
-        ["Dropped", file.dropped_count ? plural(file.dropped_count, "event") : "nothing"], ["Damage", file.damage_count ? plural(file.damage_count, "place") : "none"], ["State", condition]]));
+        ["Dropped", file.dropped_count ? plural(file.dropped_count, "event") : "nothing"], ["Damage", file.damage_count ? plural(file.damage_count, "place") : "none"], ["State", condition],
+        ["This file has", file.inside?.join("; ")]]));
 }
 
 export async function showDetails(pane) {
@@ -212,9 +213,9 @@ export async function showDetails(pane) {
 
 /** What is known of it at once, until all calls of its name have been counted. */
 async function showQuickly(pane, span) {
-    const isWanted = () => state.selected === span && state.tab === "span" && known?.key !== keyOf(span);
+    const isWanted = () => state.selected === span && state.tab === "span" && knownSpan?.key !== keyOf(span);
     if (span.e !== undefined)
-        pane.replaceChildren(heading(span, span.name || "…"), rows([["Duration", duration(span.e - span.b, perTick(span.f))],
+        pane.replaceChildren(heading(span, span.name || "…"), factList([["Duration", duration(span.e - span.b, perTick(span.f))],
             ["Begin", moment(span.b, perTick(span.f))], ["Thread", threadName(span.f, span.s)]]));
     await new Promise(resolve => setTimeout(resolve, 150));
     if (!isWanted())
@@ -225,10 +226,10 @@ async function showQuickly(pane, span) {
 }
 
 async function showOneSpan(pane, span) {
-    if (known?.key !== keyOf(span))
+    if (knownSpan?.key !== keyOf(span))
         showQuickly(pane, span).catch(() => {});
     try {
-        const answer = known?.key === keyOf(span) ? known.answer : await fetchSpan(span);
+        const answer = knownSpan?.key === keyOf(span) ? knownSpan.answer : await fetchSpan(span);
         if (state.selected !== span || state.tab !== "span")
             return;
         span.e = answer.e;
@@ -244,10 +245,10 @@ async function showOneSpan(pane, span) {
 
 // ---- Keys ----
 
-function go(what) {
+function goToOther(what) {
     const span = state.selected;
-    if (span && known?.key === keyOf(span))
-        goTo(span.f, known.answer[what]);
+    if (span && knownSpan?.key === keyOf(span))
+        goTo(span.f, knownSpan.answer[what]);
 }
 
 /** Moves the later traces so that the span selected first and the one selected now begin together. */
@@ -279,9 +280,9 @@ async function learnSelected() {
 export function startDetails() {
     learnSelected().catch(() => {});
     for (const what of ["previous", "next", "slowest"])
-        on("go:" + what, () => go(what));
+        on("go:" + what, () => goToOther(what));
     on("go:align", align);
-    on("only", () => { known = null; });
+    on("only", () => { knownSpan = null; });
     on("selected", () => { delete document.body.dataset.span; });
     byId("pane").addEventListener("keydown", event => {
         if (event.key === "Escape")

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 import { fitCanvas, fitText, readLooks } from "./draw.js";
 import { hideTip, placeTip } from "./input.js";
-import { askOfRange, barCell, fileChoice, scope, scopeElement, showError } from "./range.js";
+import { askOfRange, barCell, fileChoice, noteElement, scope, scopeElement, showError } from "./range.js";
 import { localRange, on, perTick, state } from "./state.js";
 import { byId, colorOf, colorOfChange, count, duration, element, isolated, nameElement, percent, plural, say, swatch, visible } from "./text.js";
 
@@ -244,6 +244,8 @@ async function showNodes(pane, draw) {
         const answer = await askOfRange("flame", f, against());
         if (place.isConnected)
             draw(place, treeOf(answer, ticks => duration(ticks, perTick(f))));
+        if (answer.note)
+            place.append(noteElement(answer));
         document.body.dataset.nodes = String(answer.nodes.length);
     } catch (error) {
         showError(place, error);

@@ -147,11 +147,15 @@ function nextTheme() {
 function showQuality() {
     const known = sums.filter(sum => sum), total = key => known.reduce((all, sum) => all + (sum[key] ?? 0), 0);
     const loading = document.body.dataset.state;
-    const text = [plural(total("spans"), "span") + (known.every(sum => sum.isExact) ? "" : " sampled")];
+    const text = [plural(total("spans"), "span") + (known.every(sum => sum.isExact || sum.isFinal) ? "" : " sampled")];
     if (total("deeper"))
         text.push(`${count(total("deeper"))} deeper`);
     if (total("bad"))
         text.push(`${plural(total("bad"), "damaged block")}`);
+    if (known.some(sum => sum.isFinal && !sum.isExact))
+        text.push("the file has no more detail here");
+    else
+        text.push(...state.files.map(file => file.left_out).filter(left => left));
     byId("quality").textContent = loading === "failed" ? "no answer" : text.join(" · ");
     const lost = state.files.reduce((all, file) => all + file.dropped_count, 0);
     byId("quality").title = `${plural(total("unknown"), "span")} without a begin; ${plural(lost, "dropped event")} in all; ${plural(total("blocks"), "block")} read`;

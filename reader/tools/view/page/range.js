@@ -92,6 +92,11 @@ export function barCell(shown, share) {
     return element("td", { class: "bar" }, bar, element("span", {}, shown));
 }
 
+/** What an answer says about itself. */
+export function noteElement(answer) {
+    return answer.note ? element("p", { class: "note" }, answer.note) : "";
+}
+
 // ---- The table ----
 
 function labelTable(f, answer) {
@@ -121,7 +126,7 @@ export async function showRange(pane) {
         element("div", { class: "columns" }, table, beside));
     try {
         const answer = await askOfRange("table", f);
-        table.replaceChildren(labelTable(f, answer), answer.left_out ? element("p", { class: "note" }, `${plural(answer.left_out, "more label")} with less time`) : "");
+        table.replaceChildren(noteElement(answer), labelTable(f, answer), answer.left_out ? element("p", { class: "note" }, `${plural(answer.left_out, "more label")} with less time`) : "");
         table.removeAttribute("aria-busy");
         beside.replaceChildren(element("div", { id: "histogram" }), element("h3", {}, "Threads"), threadTable(f, answer), criticalChoice(f));
     } catch (error) {
@@ -135,8 +140,8 @@ async function showHistogram(f, label) {
     const place = byId("histogram");
     try {
         const answer = await askOfRange("histogram", f, { label, n: undefined });
-        const chart = element("canvas", { class: "chart", role: "img", "aria-label": describe(f, label, answer) });
-        place.replaceChildren(element("h3", {}, "Durations of ", nameElement(label, 80), `, ${plural(answer.count, "call")}`), chart, element("p", { class: "note" }, "Click a bar to see its bounds."));
+        const chart = element("canvas", { class: "chart", role: "img", "aria-label": describeHistogram(f, label, answer) });
+        place.replaceChildren(element("h3", {}, "Durations of ", nameElement(label, 80), `, ${plural(answer.count, "call")}`), chart, element("p", { class: "note" }, "Click a bar to see its bounds."), noteElement(answer));
         drawHistogram(chart, f, answer.buckets);
         chart.addEventListener("click", event => {
             const bucket = answer.buckets[Math.floor(event.offsetX / chart.clientWidth * answer.buckets.length)];
@@ -148,7 +153,7 @@ async function showHistogram(f, label) {
     }
 }
 
-function describe(f, label, answer) {
+function describeHistogram(f, label, answer) {
     const most = answer.buckets.reduce((best, bucket) => bucket[2] > (best?.[2] ?? 0) ? bucket : best, null);
     return `Histogram of ${visible(label)}: ${plural(answer.count, "call")}` +
         (most ? `; most take ${duration(most[0], perTick(f))} to ${duration(most[1], perTick(f))}` : "");

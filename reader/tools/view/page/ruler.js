@@ -5,10 +5,10 @@ import { fitCanvas, placeOf, readLooks, timeAt } from "./draw.js";
 import { bounds, changed, perTick, selectRange, setView, shared, state } from "./state.js";
 import { byId, duration, moment, rulerAnchor, rulerLabel, rulerStep } from "./text.js";
 
-let looks = {};
+let rulerLooks = {};
 
 export function readRulerLooks() {
-    looks = readLooks();
+    rulerLooks = readLooks();
 }
 
 /** The marks of the ruler: {step, anchor, ticks: […]}. */
@@ -23,7 +23,7 @@ export function rulerMarks() {
 
 function drawOverview(context, width, high) {
     const all = bounds(), scale = width / (all.e - all.b);
-    context.fillStyle = looks.raised;
+    context.fillStyle = rulerLooks.raised;
     context.fillRect(0, 0, width, high);
     state.files.forEach((file, f) => {
         const known = overview[f];
@@ -32,7 +32,7 @@ function drawOverview(context, width, high) {
         const top = Math.max(1, known.busy.reduce((one, other) => Math.max(one, other), 0));
         const share = high / state.files.length, floor = share * (f + 1);
         const xOf = index => (shared(f, Math.min(index * known.column, file.ticks)) - all.b) * scale;
-        context.fillStyle = looks.busy;
+        context.fillStyle = rulerLooks.busy;
         context.beginPath();
         context.moveTo(xOf(0), floor);
         known.busy.forEach((busy, index) => {
@@ -43,42 +43,42 @@ function drawOverview(context, width, high) {
         context.lineTo(xOf(known.busy.length), floor);
         context.fill();
     });
-    context.fillStyle = looks.hit;
+    context.fillStyle = rulerLooks.hit;
     for (const hit of state.hits)
         context.fillRect((shared(hit.f, hit.b) - all.b) * scale - 0.5, 0, 1, 5);
     drawFrame(context, (state.shown.b - all.b) * scale, (state.shown.e - all.b) * scale, width, high);
     for (const mark of state.bookmarks) {
-        context.fillStyle = looks.accent;
+        context.fillStyle = rulerLooks.accent;
         context.fillRect((mark.b + mark.e) / 2 * scale - all.b * scale - 1, high - 6, 3, 6);
     }
 }
 
 function drawFrame(context, left, right, width, high) {
     const x0 = Math.max(0, Math.min(left, width - 2)), x1 = Math.max(x0 + 2, Math.min(right, width));
-    context.fillStyle = looks.sunken;
+    context.fillStyle = rulerLooks.sunken;
     context.globalAlpha = 0.72;
     context.fillRect(0, 0, x0, high);
     context.fillRect(x1, 0, width - x1, high);
     context.globalAlpha = 1;
-    context.strokeStyle = looks.accent;
+    context.strokeStyle = rulerLooks.accent;
     context.lineWidth = 1.5;
     context.strokeRect(x0 + 0.75, 0.75, x1 - x0 - 1.5, high - 1.5);
 }
 
 function drawScale(context, width, top, high) {
     const { step, anchor, ticks } = rulerMarks();
-    context.fillStyle = looks.back;
+    context.fillStyle = rulerLooks.back;
     context.fillRect(0, top, width, high);
-    context.font = looks.small;
+    context.font = rulerLooks.small;
     context.textBaseline = "alphabetic";
     for (const at of ticks) {
         const x = placeOf(at);
-        context.fillStyle = looks["line-strong"];
+        context.fillStyle = rulerLooks["line-strong"];
         context.fillRect(Math.round(x), top + high - 9, 1, 9);
         for (let part = 1; part < 5; part++)
             context.fillRect(Math.round(placeOf(at + step * part / 5)), top + high - 4, 1, 4);
         const label = rulerLabel(at, anchor, perTick(), step);
-        context.fillStyle = looks.faint;
+        context.fillStyle = rulerLooks.faint;
         if (x + 4 + context.measureText(label).width < width)
             context.fillText(label, x + 4, top + high - 10);
     }
@@ -89,7 +89,7 @@ function drawScale(context, width, top, high) {
 
 function drawAnchor(context, anchor, step, top, high) {
     const text = moment(anchor, perTick(), Math.max(step, 1000 * step));
-    context.fillStyle = looks["accent"];
+    context.fillStyle = rulerLooks["accent"];
     context.fillText(text, 4, top + high - 23);
 }
 
@@ -97,15 +97,15 @@ function drawRangeOnScale(context, top, high) {
     if (!state.range)
         return;
     const x0 = placeOf(state.range.b), x1 = placeOf(state.range.e);
-    context.fillStyle = looks.range;
+    context.fillStyle = rulerLooks.range;
     context.globalAlpha = 0.2;
     context.fillRect(x0, top, x1 - x0, high);
     context.globalAlpha = 1;
     const text = duration(state.range.e - state.range.b, perTick()), wide = context.measureText(text).width;
     const x = Math.max(4, Math.min((x0 + x1) / 2 - wide / 2, context.canvas.clientWidth - wide - 4));
-    context.fillStyle = looks.back;
+    context.fillStyle = rulerLooks.back;
     context.fillRect(x - 3, top + 1, wide + 6, 13);
-    context.fillStyle = looks.range;
+    context.fillStyle = rulerLooks.range;
     context.fillText(text, x, top + 11);
 }
 

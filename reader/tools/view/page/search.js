@@ -114,7 +114,7 @@ async function hitAfter(ticks) {
 }
 
 /** The next hit is that after the current one, or the first in the view. */
-async function step(by) {
+async function stepHit(by) {
     const known = knownHits(), from = state.current, isMore = total > state.hits.length;
     if (!known.length)
         return;
@@ -129,7 +129,7 @@ async function step(by) {
 
 // ---- The panel ----
 
-const ROWS_MAX = 500;
+const HIT_ROWS_MAX = 500;
 
 export function showSearch(pane) {
     if (state.query.q === "" || problem) {
@@ -137,9 +137,9 @@ export function showSearch(pane) {
         return;
     }
     const summary = total > state.hits.length ? `The first ${count(state.hits.length)} of ${plural(total, "hit")}` : plural(state.hits.length, "hit");
-    pane.replaceChildren(element("p", { class: "note" }, summary + (state.hits.length > ROWS_MAX ? `; the first ${ROWS_MAX} are listed, all are marked` : "")),
+    pane.replaceChildren(element("p", { class: "note" }, summary + (state.hits.length > HIT_ROWS_MAX ? `; the first ${HIT_ROWS_MAX} are listed, all are marked` : "")),
         element("table", { "aria-label": "Hits" }, element("thead", {}, element("tr", {}, ...["Text", "At", "Duration", "Thread"].map(title => element("th", { scope: "col" }, title)))),
-            element("tbody", {}, ...state.hits.slice(0, ROWS_MAX).map(hitRow))));
+            element("tbody", {}, ...state.hits.slice(0, HIT_ROWS_MAX).map(hitRow))));
 }
 
 function hitRow(hit, index) {
@@ -167,19 +167,19 @@ export function startSearch() {
     });
     byId("search-form").addEventListener("submit", event => {
         event.preventDefault();
-        step(1);
+        stepHit(1);
     });
     field.addEventListener("keydown", event => {
         if (event.key === "Enter" && event.shiftKey) {
             event.preventDefault();
-            step(-1);
+            stepHit(-1);
         }
     });
-    byId("search-next").addEventListener("click", () => step(1));
-    byId("search-previous").addEventListener("click", () => step(-1));
+    byId("search-next").addEventListener("click", () => stepHit(1));
+    byId("search-previous").addEventListener("click", () => stepHit(-1));
     on("complete", searchNear);
-    on("go:hit+1", () => step(1));
-    on("go:hit-1", () => step(-1));
+    on("go:hit+1", () => stepHit(1));
+    on("go:hit-1", () => stepHit(-1));
     showPlace();
     if (state.query.q)
         search();
