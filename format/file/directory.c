@@ -125,7 +125,7 @@ struct tbed_block_fields tbed_entry_block(const struct tbed_entry_fields *entry,
 
 struct tbed_disk_entry tbed_entry_make(const struct tbed_block_fields *block, uint64_t least_begin_tick)
 {
-    struct tbed_page_mark mark = {.count = block->generation};
+    struct tbed_mark mark = {.count = block->generation};
     if (block->generation != 0)
         mark.state = block->used_nbytes == 0 ? TBED_MARK_HELD : TBED_MARK_RELEASED;
     struct tbed_disk_entry entry = {

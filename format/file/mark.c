@@ -7,7 +7,7 @@
 
 #include "format/file/directory.h"
 
-static struct tbed_page_mark mark_of_page(const uint8_t *map, uint32_t page_nbytes, uint64_t page)
+static struct tbed_mark mark_of_page(const uint8_t *map, uint32_t page_nbytes, uint64_t page)
 {
     return tbed_mark_load(map + tbed_directory_entry_offset(page_nbytes, page));
 }
@@ -15,7 +15,7 @@ static struct tbed_page_mark mark_of_page(const uint8_t *map, uint32_t page_nbyt
 bool tbed_page_still_has(const uint8_t *map, uint32_t page_nbytes, uint64_t page, uint32_t generation)
 {
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    struct tbed_page_mark mark = mark_of_page(map, page_nbytes, page);
+    struct tbed_mark mark = mark_of_page(map, page_nbytes, page);
     return tbed_mark_has_block(mark) && mark.count == generation;
 }
 
@@ -25,7 +25,7 @@ struct tbed_block_fields tbed_page_load(const uint8_t *map, uint32_t page_nbytes
     const uint8_t *block = map + page * page_nbytes;
     if (page == 0 || page > ring_page_count || tbed_directory_has_page(page_nbytes, page))
         return tbed_block_load(block);
-    struct tbed_page_mark before = mark_of_page(map, page_nbytes, page);
+    struct tbed_mark before = mark_of_page(map, page_nbytes, page);
     struct tbed_block_fields fields = tbed_block_load(block);
     if (!tbed_mark_has_block(before) || !tbed_page_still_has(map, page_nbytes, page, before.count))
         fields.kind = TBED_BLOCK_NONE;

@@ -20,7 +20,7 @@ enum tbed_mark_state {
     TBED_MARK_RELEASED = 3, /* a block that is sealed, or a page that was given back, all zero */
 };
 
-struct tbed_page_mark {
+struct tbed_mark {
     enum tbed_mark_state state;
     uint32_t count;   /* how often the page was taken, modulo 2^30; the generation in its block's header */
     uint32_t process; /* the stream number of the process that took it last */
@@ -28,14 +28,14 @@ struct tbed_page_mark {
 
 #define TBED_MARK_STATE_BITS 2
 
-static inline struct tbed_page_mark tbed_mark_of(uint64_t word)
+static inline struct tbed_mark tbed_mark_of(uint64_t word)
 {
-    return (struct tbed_page_mark){.state = (enum tbed_mark_state)(word & 3),
-                                   .count = (uint32_t)word >> TBED_MARK_STATE_BITS,
-                                   .process = (uint32_t)(word >> 32)};
+    return (struct tbed_mark){.state = (enum tbed_mark_state)(word & 3),
+                              .count = (uint32_t)word >> TBED_MARK_STATE_BITS,
+                              .process = (uint32_t)(word >> 32)};
 }
 
-static inline uint64_t tbed_mark_word(struct tbed_page_mark mark)
+static inline uint64_t tbed_mark_word(struct tbed_mark mark)
 {
     return (uint64_t)mark.process << 32 | (uint32_t)(mark.count << TBED_MARK_STATE_BITS) | mark.state;
 }
@@ -47,13 +47,13 @@ static inline uint64_t *tbed_mark_at(void *entry)
 }
 
 /* Acquires what the process stored before the mark. */
-static inline struct tbed_page_mark tbed_mark_load(const void *entry)
+static inline struct tbed_mark tbed_mark_load(const void *entry)
 {
     return tbed_mark_of(
         tbed_word_load((const uint8_t *)entry + offsetof(struct tbed_disk_entry, generation)));
 }
 
-static inline bool tbed_mark_has_block(struct tbed_page_mark mark)
+static inline bool tbed_mark_has_block(struct tbed_mark mark)
 {
     return mark.state == TBED_MARK_HELD || mark.state == TBED_MARK_RELEASED;
 }

@@ -52,7 +52,7 @@ static struct {
 static void raise_mark(enum tbed_mark_state state)
 {
     uint64_t *word = tbed_mark_at(file.map + tbed_directory_entry_offset(PAGE, file.page));
-    struct tbed_page_mark mark = tbed_mark_of(*word);
+    struct tbed_mark mark = tbed_mark_of(*word);
     mark.count++;
     mark.state = state;
     *word = tbed_mark_word(mark);

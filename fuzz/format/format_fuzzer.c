@@ -123,7 +123,7 @@ static void check_marks(struct input *input)
 {
     uint8_t *map = (uint8_t *)input->pages;
     memcpy(map + tbed_directory_entry_offset(PAGE, 1), &input->entry, sizeof input->entry);
-    struct tbed_page_mark mark = tbed_mark_load(&input->entry);
+    struct tbed_mark mark = tbed_mark_load(&input->entry);
     struct tbed_block_fields fields = tbed_page_load(map, PAGE, input->choice % 3, 1);
     struct tbed_block_fields plain = tbed_block_load(map + PAGE);
     bool is_ring = input->choice % 3 > 0;

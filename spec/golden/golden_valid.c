@@ -522,7 +522,7 @@ static struct tbed_disk_entry *page_take(struct golden_file *file, uint32_t page
 {
     struct tbed_disk_entry *entry =
         (struct tbed_disk_entry *)(file->bytes + tbed_directory_entry_offset(GOLDEN_PAGE_NBYTES, page));
-    struct tbed_page_mark mark = {TBED_MARK_TAKEN, tbed_mark_load(entry).count + 1, 1};
+    struct tbed_mark mark = {TBED_MARK_TAKEN, tbed_mark_load(entry).count + 1, 1};
     tbed_word_store(tbed_mark_at(entry), tbed_mark_word(mark));
     return entry;
 }

@@ -65,7 +65,7 @@ static enum tbed_status clear_unbegun(const struct sealing *sealing, uint8_t *bl
 static enum tbed_status clear_taken(const struct sealing *sealing, struct tbed_disk_entry *entry,
                                     uint8_t *page)
 {
-    struct tbed_page_mark mark = tbed_mark_load(entry);
+    struct tbed_mark mark = tbed_mark_load(entry);
     if (mark.state == TBED_MARK_NEW &&
         !(tbed_bytes_are_zero(entry, TBED_ENTRY_NBYTES) && tbed_bytes_are_zero(page, sealing->page_nbytes)))
         return tbed_fail_at(sealing->error, TBED_ERR_BLOCK_NOT_ZERO, 0, offset_of(sealing, page));

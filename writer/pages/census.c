@@ -41,7 +41,7 @@ struct tbed_census {
 
 /* What an entry says, if that did not change while it was loaded. */
 struct seen {
-    struct tbed_page_mark mark;
+    struct tbed_mark mark;
     uint32_t state, kind, flags, sequence, stream, age;
     bool is_settled;
 };
@@ -258,7 +258,7 @@ void tbed_census_refresh(struct tbed_file *file)
     tbed_lock_give(&file->live->census_lock);
 }
 
-enum tbed_keep tbed_census_keeps(const struct tbed_file *file, uint32_t page, struct tbed_page_mark mark)
+enum tbed_keep tbed_census_keeps(const struct tbed_file *file, uint32_t page, struct tbed_mark mark)
 {
     if (file->census == NULL)
         return TBED_KEEP_NOTHING;

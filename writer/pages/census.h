@@ -36,6 +36,6 @@ bool tbed_census_make(struct tbed_file *file);
 void tbed_census_refresh(struct tbed_file *file);
 
 /* Of a page of the ring whose mark was loaded before. */
-enum tbed_keep tbed_census_keeps(const struct tbed_file *file, uint32_t page, struct tbed_page_mark mark);
+enum tbed_keep tbed_census_keeps(const struct tbed_file *file, uint32_t page, struct tbed_mark mark);
 
 #endif

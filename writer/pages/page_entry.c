@@ -93,11 +93,11 @@ void tbed_entry_end(struct tbed_disk_entry *entry, uint32_t used_nbytes, const s
     state_store(entry, TBED_ENTRY_ENDED);
 }
 
-void tbed_entry_note_last(struct tbed_disk_entry *entry, uint32_t stream, struct tbed_page_mark mark)
+void tbed_entry_note_last(struct tbed_disk_entry *entry, uint32_t stream, struct tbed_mark mark)
 {
     uint64_t last = (uint64_t)TBED_ENTRY_LAST << 16, first = tbed_word_load(entry);
     do {
-        struct tbed_page_mark now = tbed_mark_load(entry);
+        struct tbed_mark now = tbed_mark_load(entry);
         if (now.count != mark.count || !tbed_mark_has_block(now) ||
             tbed_word32_load(&entry->stream) != stream)
             return;

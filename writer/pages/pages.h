@@ -30,7 +30,7 @@ void tbed_entry_seal(struct tbed_disk_entry *entry, uint64_t checksum);
 /* For a ring: the page is taken from its block. Everything except the mark becomes zero. */
 void tbed_entry_clear(struct tbed_disk_entry *entry);
 /* For a ring: the stream of the page's block has ended. Nothing happens if the page was taken since it had 'mark'. */
-void tbed_entry_note_last(struct tbed_disk_entry *entry, uint32_t stream, struct tbed_page_mark mark);
+void tbed_entry_note_last(struct tbed_disk_entry *entry, uint32_t stream, struct tbed_mark mark);
 /* One more cell of a cells page was begun. */
 void tbed_entry_count_cell(struct tbed_disk_entry *entry);
 

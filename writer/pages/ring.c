@@ -45,7 +45,7 @@ bool tbed_ring_has(const struct tbed_file *file, const uint8_t *block)
 }
 
 /* No process holds the page, or the one that does was killed. */
-static bool is_free(const struct tbed_file *file, struct tbed_page_mark mark)
+static bool is_free(const struct tbed_file *file, struct tbed_mark mark)
 {
     if (mark.state == TBED_MARK_NEW || mark.state == TBED_MARK_RELEASED)
         return true;
@@ -68,7 +68,7 @@ void tbed_ring_note_last(struct tbed_file *file, const uint8_t *block, uint32_t 
     if (!tbed_ring_has(file, block))
         return;
     struct tbed_disk_entry *entry = entry_of(file, number_of(file, block));
-    struct tbed_page_mark mark = tbed_mark_load(entry);
+    struct tbed_mark mark = tbed_mark_load(entry);
     if (mark.process == file->process.stream)
         tbed_entry_note_last(entry, stream, mark);
 }
@@ -105,8 +105,7 @@ static bool ready_is_low(const struct tbed_file *file)
     return ready_count(&file->ring) <= ready_goal(file) / 2;
 }
 
-static bool mark_swap(struct tbed_file *file, uint32_t page, struct tbed_page_mark from,
-                      struct tbed_page_mark to)
+static bool mark_swap(struct tbed_file *file, uint32_t page, struct tbed_mark from, struct tbed_mark to)
 {
     uint64_t word = tbed_mark_word(from);
     return __atomic_compare_exchange_n(tbed_mark_at(entry_of(file, page)), &word, tbed_mark_word(to), false,
@@ -116,7 +115,7 @@ static bool mark_swap(struct tbed_file *file, uint32_t page, struct tbed_page_ma
 /* Raises the state of a page that this process has. */
 static void state_raise(struct tbed_file *file, uint32_t page, enum tbed_mark_state state)
 {
-    struct tbed_page_mark mark = tbed_mark_load(entry_of(file, page)), raised = mark;
+    struct tbed_mark mark = tbed_mark_load(entry_of(file, page)), raised = mark;
     raised.state = state;
     if (mark.process == file->process.stream)
         mark_swap(file, page, mark, raised);
@@ -129,8 +128,8 @@ static bool page_take(struct tbed_file *file, uint32_t page, enum taker taker, e
 {
     if (tbed_directory_has_page(file->page_nbytes, page))
         return false;
-    struct tbed_page_mark mark = tbed_mark_load(entry_of(file, page));
-    struct tbed_page_mark taken = {TBED_MARK_TAKEN, mark.count + 1, file->process.stream};
+    struct tbed_mark mark = tbed_mark_load(entry_of(file, page));
+    struct tbed_mark taken = {TBED_MARK_TAKEN, mark.count + 1, file->process.stream};
     if (tbed_census_keeps(file, page, mark) > allowed || !is_free(file, mark) ||
         !mark_swap(file, page, mark, taken))
         return false;
@@ -266,7 +265,7 @@ bool tbed_ring_owns(const struct tbed_file *file, const uint8_t *block)
 {
     if (!tbed_ring_has(file, block))
         return true;
-    struct tbed_page_mark mark = tbed_mark_load(entry_of(file, number_of(file, block)));
+    struct tbed_mark mark = tbed_mark_load(entry_of(file, number_of(file, block)));
     return mark.state == TBED_MARK_HELD && mark.process == file->process.stream;
 }
 

@@ -40,7 +40,7 @@ struct tbed_page_entry tbed_page_entry_at(const struct tbed_reader *reader, uint
     struct tbed_page_entry entry = {.is_there = false};
     if (offset > reader->map.nbytes || reader->map.nbytes - offset < TBED_ENTRY_NBYTES)
         return entry;
-    struct tbed_page_mark before = tbed_mark_load(reader->map.bytes + offset);
+    struct tbed_mark before = tbed_mark_load(reader->map.bytes + offset);
     entry.fields = tbed_entry_load(reader->map.bytes + offset);
     if (page <= tbed_reader_reused_count(reader) &&
         (!tbed_mark_has_block(before) || tbed_page_was_taken(reader, page, &entry) ||

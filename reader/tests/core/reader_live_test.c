@@ -187,7 +187,7 @@ static struct trace ring_make(void)
 static void mark_set(struct trace *trace, enum tbed_mark_state state, uint32_t count)
 {
     uint8_t *entry = trace->bytes + tbed_directory_entry_offset(4096, 1);
-    tbed_word_store(tbed_mark_at(entry), tbed_mark_word((struct tbed_page_mark){state, count, 7}));
+    tbed_word_store(tbed_mark_at(entry), tbed_mark_word((struct tbed_mark){state, count, 7}));
 }
 
 static void page_of_a_ring_that_was_reused_is_gone(void **state)

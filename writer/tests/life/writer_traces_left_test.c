@@ -344,7 +344,7 @@ static void an_entry_is_marked_only_for_its_own_block(void **state)
 {
     (void)state;
     static const struct {
-        struct tbed_page_mark now;
+        struct tbed_mark now;
         uint32_t stream;
         bool is_marked;
     } cases[] = {
@@ -361,7 +361,7 @@ static void an_entry_is_marked_only_for_its_own_block(void **state)
                           .sequence = tbed_le32_make(9),
                           .stream = tbed_le32_make(cases[i].stream)}};
         *tbed_mark_at(&at) = tbed_mark_word(cases[i].now);
-        tbed_entry_note_last(&at.entry, 7, (struct tbed_page_mark){TBED_MARK_HELD, 5, 1});
+        tbed_entry_note_last(&at.entry, 7, (struct tbed_mark){TBED_MARK_HELD, 5, 1});
         assert_int_equal(tbed_le16_load(at.entry.flags), cases[i].is_marked ? TBED_ENTRY_LAST : 0);
         assert_int_equal(at.entry.state, TBED_ENTRY_ENDED);
         assert_int_equal(at.entry.kind, TBED_BLOCK_EVENTS);
