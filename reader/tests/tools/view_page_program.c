@@ -103,10 +103,8 @@ static void give_message(struct tbed_recorder *recorder, const char *text, uint6
 static void work_special(struct tbed_recorder *recorder, uint64_t at)
 {
     begin(recorder, "haystack", at);
-    struct tbed_given_event needle = {.type = TBED_GIVEN_BEGIN,
-                                      .id = intern("needle"),
-                                      .category = intern("sewing"),
-                                      .tick = at + 100000};
+    struct tbed_given_event needle = {
+        .type = TBED_GIVEN_BEGIN, .id = intern("needle"), .category = intern("sewing"), .tick = at + 100000};
     tbed_event_record_given(recorder, &needle);
     begin(recorder, "pin", at + 100000);
     end(recorder, at + 100001);
@@ -285,6 +283,8 @@ int main(int argc, char **argv)
         return many(argv[2], strtoull(argv[3], NULL, 10));
     if (argc == 3 && strcmp(argv[1], "live") == 0)
         return live(argv[2]);
-    fputs("usage: view_page_program work PATH SHIFT | names PATH | large PATH SOURCE | many PATH COUNT | live PATH\n", stderr);
+    fputs("usage: view_page_program work PATH SHIFT | names PATH | large PATH SOURCE | many PATH COUNT | "
+          "live PATH\n",
+          stderr);
     return 2;
 }
