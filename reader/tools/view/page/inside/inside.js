@@ -31,6 +31,8 @@ const ANSWERS = {
 // ---- What is in the file ----
 
 function spansText(data, scale) {
+    if (data.spanCount === 0)
+        return "no spans";
     if (data.isComplete)
         return `all ${plural(data.spanCount, "span")}, one by one`;
     return `${count(data.singleCount)} of ${plural(data.spanCount, "span")} one by one, among them all of at least ${duration(data.column, scale)}; the others are joined`;

@@ -76,7 +76,7 @@ export function insideTable(given) {
         walk(data, list, b, e, selected, (i, busy, around) => {
             const sums = sumsOf(i);
             sums.count += data.count[i];
-            sums.open += data.open[i];
+            sums.open += data.end[i] > e ? 0 : data.open[i];
             sums.total += busy;
             sums.self += busy;
             if (data.count[i] > 1) {

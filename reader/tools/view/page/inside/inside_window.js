@@ -47,7 +47,7 @@ function joinRow(data, row, b, e, column, selected) {
             coarse ||= share < 1 || selected !== null;
         }
         joiner.add(row.depth, begin, end, data.count[i], data.busy[i] * share, Math.min(data.longest[i], end - begin),
-            data.ids[data.place[i]], data.open[i]);
+            data.ids[data.place[i]], data.count[i] === 1 && data.end[i] > e ? 0 : data.open[i]);
     }
     return { s: row.s, parts: joiner.parts, widest, coarse };
 }
