@@ -100,10 +100,8 @@ static void give_message(struct tbed_recorder *recorder, const char *text, uint6
 static void work_special(struct tbed_recorder *recorder, uint64_t at)
 {
     begin(recorder, "haystack", at);
-    struct tbed_given_event needle = {.type = TBED_GIVEN_BEGIN,
-                                      .id = intern("needle"),
-                                      .category = intern("sewing"),
-                                      .tick = at + 100000};
+    struct tbed_given_event needle = {
+        .type = TBED_GIVEN_BEGIN, .id = intern("needle"), .category = intern("sewing"), .tick = at + 100000};
     tbed_event_record_given(recorder, &needle);
     begin(recorder, "pin", at + 100000);
     end(recorder, at + 100001);
