@@ -12,8 +12,11 @@ async function inflate(block) {
     for (let at = 0; at < length; at++)
         bytes[at] = text.charCodeAt(at);
     block.remove();
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
-    return new Uint8Array(await new Response(stream).arrayBuffer());
+    const stream = new DecompressionStream("deflate-raw"), writer = stream.writable.getWriter();
+    const written = writer.write(bytes).then(() => writer.close());
+    const inflated = await new Response(stream.readable).arrayBuffer();
+    await written;
+    return new Uint8Array(inflated);
 }
 
 async function blockOf(name, number) {
@@ -44,8 +47,8 @@ class Numbers {
     }
 
     /** A column; most of its numbers have up to four bytes. */
-    column(count) {
-        const bytes = this.bytes, made = new Float64Array(count);
+    column(count, Kind = Float64Array) {
+        const bytes = this.bytes, made = new Kind(count);
         const nbytes = this.next();
         let at = this.at;
         for (let i = 0; i < count; i++) {
@@ -82,14 +85,14 @@ function readRows(numbers) {
     return { rows, count: from };
 }
 
-/** Begins are stored as what lies between them and the ends before, ends as durations. */
-function placeParts(begin, end, row, first) {
+/** Begins are stored as what lies between them and the ends before. */
+function placeParts(begin, duration, end, row, first) {
     let before = first;
     for (let i = row.from; i < row.to; i++) {
         const stored = begin[i], difference = stored % 2 === 0 ? stored / 2 : -(stored + 1) / 2;
         row.overlaps ||= difference < 0 && i > row.from;
         begin[i] = before + difference;
-        end[i] = before = begin[i] + end[i];
+        end[i] = before = begin[i] + duration[i];
     }
 }
 
@@ -100,14 +103,16 @@ function countKinds(kinds, bit) {
     return sum;
 }
 
-/** What only some of the parts have. */
-function readOthers(data, numbers, kinds) {
-    const joined = countKinds(kinds, JOINED), counts = numbers.column(joined), longests = numbers.column(joined), opens = numbers.column(joined);
-    const busies = numbers.column(countKinds(kinds, HAS_BUSY));
+/** What only some of the parts have; most arrays are as small as they can be, because there may be millions of parts. */
+function readOthers(data, numbers, kinds, duration) {
+    const joined = countKinds(kinds, JOINED), busy = countKinds(kinds, HAS_BUSY), counts = numbers.column(joined), longests = numbers.column(joined), opens = numbers.column(joined);
+    const busies = numbers.column(busy);
+    Object.assign(data, { place: kinds, count: new Uint32Array(kinds.length).fill(1), open: joined ? new Uint32Array(kinds.length) : new Uint8Array(kinds.length),
+        longest: joined ? duration.slice() : duration, busy: busy ? duration.slice() : duration });
     let atJoined = 0, atBusy = 0;
     for (let i = 0; i < kinds.length; i++) {
         const kind = kinds[i];
-        data.place[i] = (kind - kind % 8) / 8;
+        kinds[i] = kind >>> 3;
         if ((kind & (JOINED | OPEN | HAS_BUSY)) === 0)
             continue;
         if (kind & HAS_BUSY)
@@ -125,13 +130,13 @@ function readSpans(bytes, data) {
     const numbers = new Numbers(bytes);
     for (let left = numbers.next(); left > 0; left--)
         data.ids.push(numbers.next());
-    const { rows, count } = readRows(numbers), begin = numbers.column(count), end = numbers.column(count), kinds = numbers.column(count);
-    Object.assign(data, { rows, begin, end, place: new Uint32Array(count), count: new Float64Array(count).fill(1), longest: end.slice(),
-        open: new Uint32Array(count), busy: end.slice() });
+    const { rows, count } = readRows(numbers), begin = numbers.column(count), duration = numbers.column(count), end = new Float64Array(count);
+    const kinds = numbers.column(count, Uint32Array);
+    Object.assign(data, { rows, begin, end });
     for (const list of rows.values())
         for (const row of list)
-            placeParts(begin, end, row, data.facts.b);
-    readOthers(data, numbers, kinds);
+            placeParts(begin, duration, end, row, data.facts.b);
+    readOthers(data, numbers, kinds, duration);
 }
 
 // ---- All of it ----
