@@ -109,7 +109,8 @@ enum answer_status answer_window(struct answer *answer)
     struct wanted wanted = {.columns = 1600, .depth = DEPTH_MAX, .parts = PARTS_USUAL};
     if (!take(answer, &wanted))
         return ANSWER_BAD;
-    struct view_window *entry = view_window_begin(answer->view, request_page(answer->request), wanted.sequence);
+    struct view_window *entry =
+        view_window_begin(answer->view, request_page(answer->request), wanted.sequence);
     if (entry == NULL)
         return answer_refuse(answer, ANSWER_CANCELLED, "there is a newer request");
     enum answer_status status = make(answer, &wanted, &entry->is_cancelled);
