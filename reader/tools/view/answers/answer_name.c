@@ -94,13 +94,16 @@ enum answer_status answer_source(struct answer *answer)
     if (!tbed_id_resolve(answer->trace->reader, (uint32_t)id, &info) || info.file == NULL || info.line == 0)
         return answer_refuse(answer, ANSWER_NONE, "the trace does not say where this is in the source");
     FILE *file = open_source(info.file);
-    if (file == NULL)
-        return answer_refuse(answer, ANSWER_NONE, "the source file is not on this machine");
     tbed_json_object_open(&answer->json, NULL);
     tbed_json_string(&answer->json, "file", info.file);
     tbed_json_u64(&answer->json, "line", info.line);
-    bool has_line = put_lines(answer, file, info.line);
+    bool has_line = file == NULL || put_lines(answer, file, info.line);
+    if (file == NULL) { /* it is on another machine, for example: nothing is wrong with the request */
+        tbed_json_array_open(&answer->json, "lines");
+        tbed_json_array_close(&answer->json);
+    }
     tbed_json_object_close(&answer->json);
-    fclose(file);
+    if (file != NULL)
+        fclose(file);
     return has_line ? ANSWER_OK : answer_refuse(answer, ANSWER_NONE, "the source file has no such line");
 }

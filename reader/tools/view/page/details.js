@@ -113,6 +113,8 @@ function spanActions(span, answer) {
 function rank(answer) {
     if (!answer.calls)
         return null;
+    if (answer.calls === 1)
+        return "the only call";
     const place = answer.rank_slowest ? `, ${answer.rank_slowest === 1 ? "the slowest" : `number ${count(answer.rank_slowest)} from the slowest`}` : "";
     return `slower than ${+answer.percentile.toFixed(2)}\u00a0% of ${plural(answer.calls, "call")}${place}`;
 }
