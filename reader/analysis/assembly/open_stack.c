@@ -109,7 +109,7 @@ enum tbed_step_kind tbed_open_stack_end(struct open_stack *stack, const struct t
     if (stack->count > 0) {
         const struct open_span *top = &stack->items[--stack->count];
         /* An END that contradicts the stack counts: a reader of its block alone knows nothing else. */
-        ended = !ended.is_known || is_same(top, &ended) ? *top : ended;
+        ended = !ended.is_known || top->span.begin_tick == ended.span.begin_tick ? *top : ended;
     } else if (stack->deep > 0) {
         stack->deep--;
     }

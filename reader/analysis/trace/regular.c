@@ -38,9 +38,11 @@ bool tbed_stat_looks_regular(const struct tbed_block *block)
 static void end_span(struct scan *scan, const struct tbed_event *event)
 {
     scan->worker->totals.end_count += scan_has_tick(scan, event->tick);
-    if (event->of.end.leaves)
-        scan->is_irregular = true;
-    else if (scan->top > scan->trace->frames)
+    bool is_in_stack = scan->top > scan->trace->frames;
+    if (event->of.end.leaves ||
+        (is_in_stack && event->of.end.begin_tick != 0 && event->of.end.begin_tick != scan->top->begin_tick))
+        scan->is_irregular = true; /* the latter contradicts the stack */
+    else if (is_in_stack)
         tbed_scan_end(scan, event->tick);
     else if (!scan_has_tick(scan, event->tick))
         return;

@@ -160,7 +160,7 @@ class Stream:
         self.depth = max(self.depth - 1, 0)
         top = self.stack.pop(self.depth, Open(None, None))
         own = event.get("begin_tick") or None
-        if own is not None and (own, label) != (top.begin, top.label):
+        if own is not None and own != top.begin:
             top = Open(label, own)  # it contradicts the stack: a reader of its block alone knows nothing else
         begin = top.begin
         if begin is None:
