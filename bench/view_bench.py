@@ -181,7 +181,7 @@ def moves(path, chromium, options):
     page = chromium.page(1600, 900)
     with View(path) as view:
         page.open(view.address)
-        page.wait("document.body?.dataset.ready === '1'", 600)
+        page.wait("document.body?.dataset.state === 'exact'", 600)
         ticks = page.run(STEPS)
         chance = random.Random(options.seed)
         own_before, heap_before = view.own_mb(), heap_mb(page)

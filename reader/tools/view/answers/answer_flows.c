@@ -11,7 +11,7 @@
 
 #define FLOWS_MAX   10000
 #define FLOWS_USUAL 1000
-#define NBYTES_MAX  (UINT64_C(256) << 20) /* of events: they are followed one by one, in order of time */
+#define NBYTES_MAX  (UINT64_C(32) << 20) /* of events: they are followed one by one, in order of time */
 
 static enum tbed_status make(struct answer *answer, const struct answer_part *part,
                              const struct tbed_filter *names, size_t count, struct tbed_flows **flows_ret)

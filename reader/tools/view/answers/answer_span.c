@@ -18,7 +18,7 @@
 #define EVENTS_MAX       1000000 /* looked at for the arguments */
 #define ARGUMENTS_MAX    256
 #define TEXT_NBYTES      1024
-#define QUICK_BLOCKS_MAX 300  /* in the span; of more, a sketch is made */
+#define QUICK_BLOCKS_MAX 100  /* in the span; of more, a sketch is made */
 #define NEAR_PARTS       4096 /* of the trace, where the calls before and after are looked for first */
 
 struct span {

@@ -11,7 +11,7 @@
 #define PARTS_MAX   100000
 #define PARTS_USUAL 20000
 /* A sketch is asked for where this many blocks would take longer than one waits for a picture. */
-#define SKETCH_BLOCKS_MIN 300
+#define SKETCH_BLOCKS_MIN 200
 
 struct wanted {
     uint64_t columns, depth, parts, page, sequence;
