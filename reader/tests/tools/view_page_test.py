@@ -412,6 +412,10 @@ def test_the_source_of_a_span_is_shown(folder):
         here = page.run("document.querySelector('#pane .source .here').innerText")
         cases.need(re.fullmatch(r"3\s*<b>three</b>", here), f"the line is {here!r}")
         cases.need("source.c:3" in pane(page), pane(page))
+        (folder / "source.c").unlink()
+        page.key("n")
+        page.wait("document.body.dataset.span === 'found' && document.querySelector('#pane .source') === null")
+        cases.need("source.c:3" in pane(page), pane(page))
         healthy(page)
 
 
