@@ -40,7 +40,7 @@ static double y_of(const struct plot *plot, double value)
 {
     double room = plot->row->height - 2 * PLOT_PAD - 1;
     double share = plot->high > plot->low ? (value - plot->low) / (plot->high - plot->low) : 0;
-    share = share >= 0 ? fmin(share, 1) : 0; /* and of what is no number */
+    share = share >= 0 ? fmin(share, 1) : 0; /* NaN becomes 0 */
     return plot->row->y + PLOT_PAD + room * (1 - share);
 }
 
