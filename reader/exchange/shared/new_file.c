@@ -211,8 +211,10 @@ static bool appear(struct new_file *file)
 {
     if (!file->overwrite && file->has_name)
         return renameat2(AT_FDCWD, file->work, AT_FDCWD, file->path, RENAME_NOREPLACE) == 0;
+    if (!file->has_name && link_to(file, file->path))
+        return true; /* in one step, so that not even SIGKILL leaves a file of another name */
     if (!file->overwrite)
-        return link_to(file, file->path);
+        return false;
     return tbed_new_file_name(file) && rename(file->work, file->path) == 0;
 }
 
