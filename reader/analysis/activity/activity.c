@@ -34,7 +34,8 @@ struct worker {
     uint64_t covered_from;      /* what lies behind it has been counted */
     uint64_t resolution;
     uint64_t last_end; /* of the span before */
-    bool has_begun, is_unordered, is_out_of_memory;
+    bool has_begun, is_unordered;
+    enum tbed_status status;
 };
 
 struct job {
@@ -60,7 +61,8 @@ static void add_gap(struct worker *worker, struct tbed_activity_row *row, uint64
         row->longest_gap_ticks = ticks;
         row->longest_gap_tick = begin;
     }
-    worker->is_out_of_memory |= !tbed_histogram_add(&worker->histograms, &worker->gaps, ticks);
+    if (!tbed_histogram_add(&worker->histograms, &worker->gaps, ticks))
+        worker->status = TBED_ERR_MEMORY;
 }
 
 /* What lies before the stretches of time that have been taken, or overlaps the earliest of them. */
@@ -97,7 +99,7 @@ static void keep_stretch(struct worker *worker, struct tbed_activity_row *row, s
         stretch.end = other->end > stretch.end ? other->end : stretch.end;
     }
     if (first == behind && TBED_VECTOR_PUSH(&worker->stretches) == NULL) {
-        worker->is_out_of_memory = true;
+        worker->status = TBED_ERR_MEMORY;
         return;
     }
     items = worker->stretches.items;
@@ -154,10 +156,11 @@ static void finish(struct worker *worker, struct tbed_activity_row *row)
 static void read_spans(struct worker *worker, struct tbed_activity_row *row, size_t first, size_t count,
                        take_function take)
 {
-    for (size_t i = count; i-- > 0 && !worker->is_out_of_memory;) {
+    for (size_t i = count; i-- > 0 && worker->status == TBED_OK;) {
         enum tbed_status status = tbed_block_spans_read(&worker->spans, first + i);
-        worker->is_out_of_memory |= status == TBED_ERR_MEMORY;
-        for (size_t k = status == TBED_OK ? worker->spans.count : 0; k-- > 0 && !worker->is_out_of_memory;) {
+        if (status == TBED_ERR_MEMORY || status == TBED_ERR_CANCELLED)
+            worker->status = status;
+        for (size_t k = status == TBED_OK ? worker->spans.count : 0; k-- > 0 && worker->status == TBED_OK;) {
             const struct block_span *span = &worker->spans.items[k];
             uint64_t end = span->end_tick - span->end_tick % worker->resolution;
             uint64_t begin = span->begin_tick - span->begin_tick % worker->resolution;
@@ -196,7 +199,7 @@ static void read_stream(const struct job *job, struct worker *worker, struct tbe
         return;
     begin_stream(worker, row);
     read_spans(worker, row, first, count, take_stretch);
-    if (worker->is_unordered && !worker->is_out_of_memory)
+    if (worker->is_unordered && worker->status == TBED_OK)
         read_again(worker, row, first, count);
     finish(worker, row);
 }
@@ -206,7 +209,7 @@ static void run_worker(struct tbed_work *work, unsigned index)
     const struct job *job = work->context;
     struct worker *worker = &job->workers[index];
     size_t at;
-    while (!worker->is_out_of_memory && tbed_work_take(work, &at))
+    while (worker->status == TBED_OK && tbed_work_take(work, &at))
         read_stream(job, worker, &job->rows[at]);
 }
 
@@ -226,30 +229,32 @@ static bool list_streams(struct job *job)
     return job->rows != NULL;
 }
 
-static bool run(struct job *job, uint64_t resolution)
+static enum tbed_status run(struct job *job, uint64_t resolution)
 {
     job->passages = calloc(tbed_event_block_count(job->reader) + 1, sizeof *job->passages);
     if (!list_streams(job) || job->passages == NULL)
-        return false;
+        return TBED_ERR_MEMORY;
     job->worker_count = tbed_worker_count(job->options->thread_count, job->work.item_count);
     job->workers = calloc(job->worker_count, sizeof *job->workers);
     if (job->workers == NULL)
-        return false;
+        return TBED_ERR_MEMORY;
     for (unsigned i = 0; i < job->worker_count; i++) {
         struct worker *worker = &job->workers[i];
         worker->resolution = resolution > 0 ? resolution : 1;
         worker->spans.reader = worker->spans.back.reader = job->reader;
         worker->spans.back.passages = job->passages;
         worker->spans.filter = job->options->filter;
+        worker->spans.is_cancelled = job->options->is_cancelled;
         worker->spans.has_categories = job->options->filter != NULL;
     }
     job->work.run = run_worker;
     job->work.context = job;
     tbed_work_run(&job->work, job->worker_count);
-    bool fine = !tbed_filter_has_failed(job->options->filter);
+    enum tbed_status status = tbed_filter_has_failed(job->options->filter) ? TBED_ERR_MEMORY : TBED_OK;
     for (unsigned i = 0; i < job->worker_count; i++)
-        fine &= !job->workers[i].is_out_of_memory;
-    return fine;
+        if (job->workers[i].status != TBED_OK && status != TBED_ERR_MEMORY)
+            status = job->workers[i].status;
+    return status;
 }
 
 static void close_job(struct job *job)
@@ -275,8 +280,8 @@ enum tbed_status tbed_activity_make(struct tbed_reader *reader, const struct tbe
     struct job job = {.reader = reader, .options = &options};
     struct tbed_activity *activity = calloc(1, sizeof *activity);
     tbed_reader_info(reader, &info);
-    bool fine = activity != NULL && run(&job, info.resolution_ticks);
-    if (fine) {
+    enum tbed_status status = activity != NULL ? run(&job, info.resolution_ticks) : TBED_ERR_MEMORY;
+    if (status == TBED_OK) {
         for (size_t i = 0; i < job.work.item_count; i++)
             if (job.rows[i].first_tick <= job.rows[i].last_tick)
                 job.rows[activity->count++] = job.rows[i];
@@ -287,7 +292,7 @@ enum tbed_status tbed_activity_make(struct tbed_reader *reader, const struct tbe
         tbed_activity_close(activity);
     }
     close_job(&job);
-    return fine ? TBED_OK : TBED_ERR_MEMORY;
+    return status;
 }
 
 void tbed_activity_close(struct tbed_activity *activity)

@@ -8,6 +8,7 @@
 #include "format/argument.h"
 #include "format/event.h"
 #include "reader/analysis/assembly/neighbours.h"
+#include "reader/core/base/workers.h"
 #include "reader/core/events/decode.h"
 #include "reader/core/file/gateway.h"
 
@@ -445,6 +446,8 @@ enum tbed_status tbed_block_spans_read(struct block_spans *spans, size_t index)
     spans->begin_count = spans->end_count = spans->whole_count = 0;
     spans->decrease_count = spans->unnamed_count = 0;
     spans->is_damaged = false;
+    if (tbed_is_cancelled(spans->is_cancelled))
+        return TBED_ERR_CANCELLED;
     enum tbed_status status = tbed_block_get_stable(spans->reader, index, &spans->copy, block);
     if (status == TBED_OK && !have_room(spans, block))
         status = TBED_ERR_MEMORY;

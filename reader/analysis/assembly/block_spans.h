@@ -39,6 +39,7 @@ struct block_spans {
     /* The caller's, before the first block. */
     const struct tbed_reader *reader;
     const struct tbed_filter *filter; /* may be NULL */
+    const bool *is_cancelled;         /* see tbed_is_cancelled() */
     bool has_categories;              /* also wanted for spans that began before the block */
     /*
      * Called for every event that neither begins nor ends a span and that the filter takes; may be NULL. 'word' is its
@@ -63,7 +64,7 @@ struct block_spans {
 
 /*
  * Reads event block 'index'. Nothing is kept of the previous block.
- * Errors: the block's ERR_BLOCK_…, ERR_CHANGED, ERR_MEMORY.
+ * Errors: the block's ERR_BLOCK_…, ERR_CHANGED, ERR_MEMORY, ERR_CANCELLED.
  */
 enum tbed_status tbed_block_spans_read(struct block_spans *spans, size_t index);
 void tbed_block_spans_free(struct block_spans *spans);

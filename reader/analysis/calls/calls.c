@@ -24,7 +24,7 @@ struct finder {
     size_t count;
     uint64_t total;
     uint64_t *counts, *ticks; /* of the bounds, if there are any */
-    bool is_out_of_memory;
+    enum tbed_status status;
 };
 
 struct bounds {
@@ -164,9 +164,10 @@ static void find_in_blocks(struct tbed_work *work, unsigned number)
     const struct search *search = work->context;
     struct finder *finder = &search->finders[number];
     size_t at;
-    while (!finder->is_out_of_memory && tbed_work_take(work, &at)) {
+    while (finder->status == TBED_OK && tbed_work_take(work, &at)) {
         enum tbed_status status = tbed_block_spans_read(&finder->spans, search->blocks[at]);
-        finder->is_out_of_memory = status == TBED_ERR_MEMORY;
+        if (status == TBED_ERR_MEMORY || status == TBED_ERR_CANCELLED)
+            finder->status = status;
         for (size_t i = 0; status == TBED_OK && i < finder->spans.count; i++)
             take_span(search, finder, &finder->spans.items[i]);
     }
@@ -177,6 +178,7 @@ static bool open_finder(const struct search *search, struct finder *finder)
     finder->spans.reader = finder->spans.back.reader = search->reader;
     finder->spans.back.passages = search->passages;
     finder->spans.filter = search->options->filter;
+    finder->spans.is_cancelled = search->options->is_cancelled;
     finder->spans.has_categories = true;
     finder->heap = calloc(search->wanted + 1, sizeof *finder->heap);
     finder->counts = calloc(search->bounds.count + 1, sizeof *finder->counts);
@@ -198,13 +200,13 @@ static void close_finders(struct search *search, unsigned count)
 }
 
 /* Adds all to the first one. */
-static bool join(struct search *search, unsigned count)
+static enum tbed_status join(struct search *search, unsigned count)
 {
     struct finder *first = &search->finders[0];
-    bool fine = !first->is_out_of_memory;
-    for (unsigned i = 1; i < count && fine; i++) {
+    enum tbed_status status = first->status;
+    for (unsigned i = 1; i < count && status == TBED_OK; i++) {
         const struct finder *other = &search->finders[i];
-        fine = !other->is_out_of_memory;
+        status = other->status;
         first->total += other->total;
         for (size_t k = 0; k < other->count; k++)
             keep(search, first, &other->heap[k]);
@@ -213,7 +215,7 @@ static bool join(struct search *search, unsigned count)
             first->ticks[k] = stat_sum(first->ticks[k], other->ticks[k]);
         }
     }
-    return fine && !tbed_filter_has_failed(search->options->filter);
+    return tbed_filter_has_failed(search->options->filter) ? TBED_ERR_MEMORY : status;
 }
 
 /* Takes the last of the heap again and again. */
@@ -227,28 +229,30 @@ static void sort(const struct order *order, struct tbed_call *heap, size_t count
     }
 }
 
-static bool search_all(struct search *search, unsigned count)
+static enum tbed_status search_all(struct search *search, unsigned count)
 {
     search->finders = calloc(count, sizeof *search->finders);
     bool fine = search->finders != NULL;
     for (unsigned i = 0; i < count && fine; i++)
         fine = open_finder(search, &search->finders[i]);
     if (!fine)
-        return false;
+        return TBED_ERR_MEMORY;
     search->work.run = find_in_blocks;
     search->work.context = search;
     tbed_work_run(&search->work, count);
     return join(search, count);
 }
 
-/* Sets what is the same for both questions. False: no memory, or the search has none to work with. */
-static bool run(struct search *search, unsigned *worker_count_ret)
+/* Sets what is the same for both questions. */
+static enum tbed_status run(struct search *search, unsigned *worker_count_ret)
 {
     const struct tbed_calls_options *options = search->options;
     search->blocks = tbed_filter_list_blocks(options->filter, search->reader, &search->work.item_count);
     search->passages = calloc(tbed_event_block_count(search->reader) + 1, sizeof *search->passages);
     *worker_count_ret = tbed_worker_count(options->thread_count, search->work.item_count);
-    return search->blocks != NULL && search->passages != NULL && search_all(search, *worker_count_ret);
+    if (search->blocks == NULL || search->passages == NULL)
+        return TBED_ERR_MEMORY;
+    return search_all(search, *worker_count_ret);
 }
 
 static bool start(struct search *search, struct tbed_reader *reader, const struct tbed_calls_options *given,
@@ -275,8 +279,8 @@ enum tbed_status tbed_calls_find(struct tbed_reader *reader, const struct tbed_c
     if (!start(&search, reader, given, &options))
         return TBED_ERR_ARGUMENT;
     search.wanted = count;
-    bool fine = run(&search, &worker_count);
-    if (fine) {
+    enum tbed_status status = run(&search, &worker_count);
+    if (status == TBED_OK) {
         struct finder *first = &search.finders[0];
         sort(&search.order, first->heap, first->count);
         if (first->count > 0)
@@ -287,7 +291,7 @@ enum tbed_status tbed_calls_find(struct tbed_reader *reader, const struct tbed_c
             *total_ret = first->total;
     }
     close_finders(&search, worker_count);
-    return fine ? TBED_OK : TBED_ERR_MEMORY;
+    return status;
 }
 
 static bool do_rise(const uint64_t *bounds, size_t count)
@@ -308,11 +312,11 @@ enum tbed_status tbed_calls_count(struct tbed_reader *reader, const struct tbed_
     if (!do_rise(bounds, bound_count) || !start(&search, reader, given, &options))
         return TBED_ERR_ARGUMENT;
     search.bounds = (struct bounds){bounds, bound_count};
-    bool fine = run(&search, &worker_count);
-    if (fine)
+    enum tbed_status status = run(&search, &worker_count);
+    if (status == TBED_OK)
         memcpy(counts, search.finders[0].counts, bound_count * sizeof *counts);
-    if (fine && ticks != NULL)
+    if (status == TBED_OK && ticks != NULL)
         memcpy(ticks, search.finders[0].ticks, bound_count * sizeof *ticks);
     close_finders(&search, worker_count);
-    return fine ? TBED_OK : TBED_ERR_MEMORY;
+    return status;
 }

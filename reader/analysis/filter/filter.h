@@ -104,6 +104,10 @@ bool tbed_filter_cut(const struct tbed_filter *filter, uint64_t *begin_tick, uin
 
 bool tbed_filter_has_tick(const struct tbed_filter *filter, uint64_t tick);
 
+/* The window, or the time of the trace where the filter sets no limit; at least one tick. */
+void tbed_filter_window(const struct tbed_filter *filter, const struct tbed_reader *reader,
+                        uint64_t *begin_tick_ret, uint64_t *end_tick_ret);
+
 /*
  * Like tbed_stream_blocks(): the blocks that may have anything in the window. Of the spans that are open there, the first of
  * them tells those that it lists as open. No other block needs to be read.

@@ -152,3 +152,14 @@ void tbed_filter_times(const struct tbed_filter *filter, struct tbed_trace_info 
     if (info->last_tick < info->first_tick)
         info->last_tick = info->first_tick;
 }
+
+void tbed_filter_window(const struct tbed_filter *filter, const struct tbed_reader *reader,
+                        uint64_t *begin_tick_ret, uint64_t *end_tick_ret)
+{
+    struct tbed_trace_info info;
+    tbed_reader_info(reader, &info);
+    *begin_tick_ret = filter != NULL && filter->begin != 0 ? filter->begin : info.first_tick;
+    *end_tick_ret = filter != NULL && filter->has_end ? filter->end : info.last_tick;
+    if (*end_tick_ret <= *begin_tick_ret)
+        *end_tick_ret = *begin_tick_ret + 1;
+}

@@ -121,12 +121,6 @@ static void take_event(void *context, const struct block_spans *spans, const str
 
 /* ---- Streams ---- */
 
-static bool is_cancelled(const struct job *job)
-{
-    return job->options->is_cancelled != NULL &&
-           __atomic_load_n(job->options->is_cancelled, __ATOMIC_RELAXED);
-}
-
 static void widen_all(struct job *job)
 {
     job->wide_ticks *= 2;
@@ -166,7 +160,7 @@ static void read_stream(struct job *job, struct worker *worker, struct stream_ma
         worker->bad_count += status != TBED_OK || worker->spans.is_damaged;
         if (status == TBED_ERR_MEMORY || worker->counters.is_out_of_memory)
             worker->status = TBED_ERR_MEMORY;
-        else if (is_cancelled(job))
+        else if (tbed_is_cancelled(job->options->is_cancelled))
             worker->status = TBED_ERR_CANCELLED;
     }
     if (!tbed_mark_slots_take(&worker->slots, &stream->marks))
@@ -205,13 +199,7 @@ static bool list_streams(struct job *job)
 
 static void find_times(struct job *job)
 {
-    struct tbed_trace_info info;
-    const struct tbed_filter *filter = job->options->filter;
-    tbed_reader_info(job->reader, &info);
-    job->begin_tick = filter != NULL && filter->begin != 0 ? filter->begin : info.first_tick;
-    job->end_tick = filter != NULL && filter->has_end ? filter->end : info.last_tick;
-    if (job->end_tick <= job->begin_tick)
-        job->end_tick = job->begin_tick + 1;
+    tbed_filter_window(job->options->filter, job->reader, &job->begin_tick, &job->end_tick);
     uint64_t ticks = job->end_tick - job->begin_tick, columns = job->options->column_count;
     job->wide_ticks = job->column_ticks = ticks / columns + (ticks % columns != 0);
 }

@@ -203,7 +203,7 @@ static enum tbed_status take_block(struct stream_walk *walk, size_t index)
     struct block_spans *spans = &walk->worker->spans;
     struct tbed_stacks_totals *totals = &walk->totals;
     enum tbed_status status = tbed_block_spans_read(spans, index);
-    if (status == TBED_ERR_MEMORY)
+    if (status == TBED_ERR_MEMORY || status == TBED_ERR_CANCELLED)
         return status;
     totals->bad_block_count += status != TBED_OK || spans->is_damaged;
     if (status != TBED_OK)
@@ -304,6 +304,7 @@ static enum tbed_status open_worker(struct worker *worker, const struct job *job
     worker->spans.reader = worker->spans.back.reader = job->reader;
     worker->spans.back.passages = job->passages;
     worker->spans.filter = job->options->filter;
+    worker->spans.is_cancelled = job->options->is_cancelled;
     worker->spans.has_categories = job->options->filter != NULL;
     worker->spans.other = count_other;
     worker->spans.other_context = worker;

@@ -63,7 +63,10 @@ static void take_chunks(struct tbed_work *work, unsigned number)
         worker->result = take_result(maker, order);
         worker->part = NULL;
         worker->chunk_marks = 0;
-        maker->source->take(worker, chunk);
+        if (tbed_is_cancelled(maker->options->is_cancelled))
+            __atomic_store_n(&maker->is_cancelled, true, __ATOMIC_RELAXED);
+        else
+            maker->source->take(worker, chunk);
         maker->chunk_marks[chunk] = worker->chunk_marks;
         give_result(maker, worker->result);
     }
@@ -300,6 +303,8 @@ static bool run(struct stat_maker *maker, struct tbed_statistics *statistics)
     struct stat_worker *first = &maker->workers[0];
     struct stat_cells asyncs = {0};
     take_all(maker);
+    if (maker->is_cancelled)
+        return false;
     count_streams(maker);
     bool fine = open_cells(maker, &asyncs) && add_workers(maker) && recount_hits(maker) &&
                 tbed_async_pass(first, &asyncs) && tbed_stat_labels_name(&maker->labels);
@@ -320,10 +325,11 @@ enum tbed_status tbed_stat_run(const struct stat_source *source, const struct tb
     struct stat_maker maker = {0};
     struct tbed_statistics *statistics = calloc(1, sizeof *statistics);
     bool fine = statistics != NULL && open_maker(&maker, source, options) && run(&maker, statistics);
+    bool is_cancelled = maker.is_cancelled;
     close_maker(&maker);
     if (fine)
         *statistics_ret = statistics;
     else
         tbed_statistics_close(statistics);
-    return fine ? TBED_OK : TBED_ERR_MEMORY;
+    return fine ? TBED_OK : is_cancelled ? TBED_ERR_CANCELLED : TBED_ERR_MEMORY;
 }

@@ -29,6 +29,7 @@ struct stat_maker {
 
     uint8_t *chunk_marks; /* by chunk; each is written by the worker that takes the chunk */
     struct stat_followers followers;
+    bool is_cancelled; /* atomic: some chunks were not taken */
 };
 
 #endif

@@ -101,13 +101,9 @@ static void run_worker(struct tbed_work *work, unsigned index)
 static void find_times(struct window_job *job)
 {
     struct tbed_trace_info info;
-    const struct tbed_filter *filter = job->options->filter;
     tbed_reader_info(job->reader, &info);
     job->resolution = info.resolution_ticks;
-    job->begin_tick = filter != NULL && filter->begin != 0 ? filter->begin : info.first_tick;
-    job->end_tick = filter != NULL && filter->has_end ? filter->end : info.last_tick;
-    if (job->end_tick <= job->begin_tick)
-        job->end_tick = job->begin_tick + 1;
+    tbed_filter_window(job->options->filter, job->reader, &job->begin_tick, &job->end_tick);
     uint64_t ticks = job->end_tick - job->begin_tick, columns = job->options->column_count;
     job->column_ticks = job->options->column_ticks;
     if (job->column_ticks == 0)

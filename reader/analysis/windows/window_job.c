@@ -7,8 +7,7 @@
 
 bool tbed_window_is_cancelled(const struct window_job *job)
 {
-    return job->options->is_cancelled != NULL &&
-           __atomic_load_n(job->options->is_cancelled, __ATOMIC_RELAXED);
+    return tbed_is_cancelled(job->options->is_cancelled);
 }
 
 bool tbed_window_has_too_many(const struct window_job *job, size_t part_count, uint64_t column_ticks)

@@ -6,6 +6,7 @@
 #ifndef TRACEBED_WORKERS_H
 #define TRACEBED_WORKERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct tbed_work {
@@ -20,6 +21,12 @@ static inline int tbed_work_take(struct tbed_work *work, size_t *item_ret)
 {
     *item_ret = __atomic_fetch_add(&work->next_item, 1, __ATOMIC_RELAXED);
     return *item_ret < work->item_count;
+}
+
+/* Whether the caller of a job no longer wants it; NULL: that cannot be. */
+static inline bool tbed_is_cancelled(const bool *is_cancelled)
+{
+    return is_cancelled != NULL && __atomic_load_n(is_cancelled, __ATOMIC_RELAXED);
 }
 
 /* 'wanted', or the number of processors if it is 0; at least 1 and at most the number of items. */

@@ -24,6 +24,8 @@ struct tbed_activity_options {
     size_t size;           /* sizeof(struct tbed_activity_options) */
     unsigned thread_count; /* 0: one per processor */
     const struct tbed_filter *filter;
+    /* If this becomes true, the call returns with ERR_CANCELLED soon; atomic; NULL: never. */
+    const bool *is_cancelled;
 };
 
 struct tbed_activity_row {
@@ -44,7 +46,7 @@ struct tbed_activity;
  *
  * Ownership: '*activity_ret' is the caller's; free it with tbed_activity_close(). It is untouched on failure. The
  *            options need not outlive the call.
- * Errors:    ERR_MEMORY, ERR_ARGUMENT. Damage is not an error: everything readable is read, and the rest is added to
+ * Errors:    ERR_MEMORY, ERR_ARGUMENT, ERR_CANCELLED. Damage is not an error: everything readable is read, and the rest is added to
  *            the damage list.
  */
 enum tbed_status tbed_activity_make(struct tbed_reader *reader, const struct tbed_activity_options *options,

@@ -80,6 +80,8 @@ struct tbed_analysis_options {
     const struct tbed_suppressions *suppressions;
     bool by_size; /* for allocations: sites are classes of sizes; not with 'by_stack' or 'suppressions' */
     bool keep_lifetimes; /* for allocations: sites have the lifetimes of their blocks */
+    /* For statistics of traces: if this becomes true, the call returns with ERR_CANCELLED soon; atomic; NULL: never. */
+    const bool *is_cancelled;
 };
 
 /* ---- The assembler: the spans of a trace one by one ---- */
@@ -311,7 +313,7 @@ struct tbed_statistics_totals {
  * begins and ends turns out to contain other events, all blocks are read a second time.
  *
  * Ownership: '*statistics_ret' is the caller's; free it with tbed_statistics_close(). It is untouched on failure.
- * Errors:    ERR_MEMORY, ERR_ARGUMENT. Damage is not an error: everything readable is read, and the rest is added to the
+ * Errors:    ERR_MEMORY, ERR_ARGUMENT, ERR_CANCELLED. Damage is not an error: everything readable is read, and the rest is added to the
  *            damage list.
  * Threads:   starts threads of its own, or makes do with fewer if the system refuses them.
  */
@@ -414,6 +416,8 @@ struct tbed_stacks_options {
     tbed_prepare_function prepare;    /* called before 'name'; may be NULL */
     const struct tbed_filter *filter; /* what counts; NULL: everything */
     uint64_t path_count_max;          /* about as many paths are kept; 0: TBED_STACK_PATHS_USUAL */
+    /* If this becomes true, the call returns with ERR_CANCELLED soon; atomic; NULL: never. */
+    const bool *is_cancelled;
 };
 
 struct tbed_stack_row {
@@ -453,7 +457,7 @@ struct tbed_stacks_totals {
  *
  * Ownership: '*stacks_ret' is the caller's; free it with tbed_stacks_close(). It is untouched on failure. 'options' may be
  *            NULL, and need not outlive the call.
- * Errors:    ERR_MEMORY, ERR_ARGUMENT. Damage is not an error: everything readable is read, and the rest is added to the
+ * Errors:    ERR_MEMORY, ERR_ARGUMENT, ERR_CANCELLED. Damage is not an error: everything readable is read, and the rest is added to the
  *            damage list.
  */
 enum tbed_status tbed_stacks_make(struct tbed_reader *reader, const struct tbed_stacks_options *options,

@@ -26,6 +26,8 @@ struct tbed_calls_options {
     const struct tbed_filter *filter; /* which spans, such as those of one name; NULL: all */
     enum tbed_calls_order order;
     uint64_t tick; /* for NEAREST, BEFORE and AFTER */
+    /* If this becomes true, the call returns with ERR_CANCELLED soon; atomic; NULL: never. */
+    const bool *is_cancelled;
 };
 
 /* A span, cut to the window of the filter. One that ends before it begins has no time, at its end. */
@@ -45,7 +47,7 @@ struct tbed_call {
  *
  * Memory grows with 'count', and with the spans that are open at one time.
  *
- * Errors: ERR_MEMORY, ERR_ARGUMENT. Damage is not an error: everything readable is read, and the rest is added to the
+ * Errors: ERR_MEMORY, ERR_ARGUMENT, ERR_CANCELLED. Damage is not an error: everything readable is read, and the rest is added to the
  *         damage list.
  */
 enum tbed_status tbed_calls_find(struct tbed_reader *reader, const struct tbed_calls_options *options,
@@ -57,7 +59,7 @@ enum tbed_status tbed_calls_find(struct tbed_reader *reader, const struct tbed_c
  * one how many take at least that; ticks[i], if 'ticks' is not NULL, is how long they take together. Spans below bounds[0]
  * are not counted. The bounds rise. 'order' and 'tick' of the options are ignored.
  *
- * Errors: ERR_MEMORY, ERR_ARGUMENT.
+ * Errors: ERR_MEMORY, ERR_ARGUMENT, ERR_CANCELLED.
  */
 enum tbed_status tbed_calls_count(struct tbed_reader *reader, const struct tbed_calls_options *options,
                                   const uint64_t *bounds, size_t bound_count, uint64_t *counts,

@@ -6,8 +6,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/tests/analysis/drawn_spans.h"
-#include "reader/tests/core/failing_memory.h"
+#include "reader/tests/analysis/window_memory.h"
 
 /* What is asked for. */
 struct question {
@@ -294,30 +293,12 @@ static void a_cancelled_window_has_no_result(void **state)
 
 static void what_runs_out_of_memory_is_not_taken_for_a_result(void **state)
 {
+    struct tbed_window_options options = {
+        .size = sizeof options, .thread_count = 1, .column_count = 500, .part_max = 100};
     struct fixture *f = random_trace(ODD_NOTHING, 3, false, 1);
     struct tbed_reader *reader = fixture_open(f);
-    struct tbed_window *window;
-    size_t part_count = 0;
-    bool was_reached = true;
     (void)state;
-    for (int failed = -1; was_reached; failed++) {
-        struct tbed_window_options options = {
-            .size = sizeof options, .thread_count = 1, .column_count = 500, .part_max = 100};
-        calls_left = failed;
-        enum tbed_status status = tbed_window_make(reader, &options, &window);
-        was_reached = calls_left < 0;
-        calls_left = -1;
-        assert_true(status == TBED_OK || (failed >= 0 && was_reached && status == TBED_ERR_MEMORY));
-        if (status != TBED_OK)
-            continue;
-        size_t count = 0;
-        while (tbed_window_part(window, count) != NULL)
-            count++;
-        part_count = failed < 0 ? count : part_count;
-        assert_int_equal(count, part_count);
-        tbed_window_close(window);
-    }
-    assert_true(part_count > 0);
+    need_all_or_nothing(reader, &options);
     tbed_reader_close(reader);
     fixture_free(f);
 }
