@@ -22,20 +22,7 @@ import subprocess
 import sys
 import urllib.request
 
-FOLDER = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [FOLDER, os.path.join(FOLDER, *[os.pardir] * 3, "ninja", "checks")]
-import browser
-import cases
-import view_page_test
-
-PROGRAM = cases.BUILD / "reader/tests/tools/view_page_program"
-MS = 1000000
-CHROMIUM = browser.Browser()
-
-
-def record(folder, *words):
-    cases.output_of(folder, PROGRAM, *words)
-    return words[1]
+from view_case import CHROMIUM, MS, PROGRAM, View, cases, main, record, work
 
 
 def write_page(folder, *words, name="page.html"):
@@ -108,7 +95,7 @@ ZOOM = """(async () => {
 
 
 def test_every_span_of_a_small_trace_is_found_by_zooming(folder):
-    page = open_page(write_page(folder, record(folder, "work", "work.tbed", 0)))
+    page = open_page(write_page(folder, work(folder)))
     wanted = {",".join(map(str, [stream, *span])) for stream, spans in spans_of_dump(folder, "work.tbed").items() for span in spans}
     found = set(page.run(ZOOM.replace("1000000", "1100000")))
     cases.need(found <= wanted, f"not in the trace: {sorted(found - wanted)[:5]}")
@@ -120,7 +107,7 @@ def test_every_span_of_a_small_trace_is_found_by_zooming(folder):
 
 
 def test_tables_are_those_of_report(folder):
-    page = open_page(write_page(folder, record(folder, "work", "work.tbed", 0)))
+    page = open_page(write_page(folder, work(folder)))
     report = json.loads(cases.output_of(folder, cases.TRACEBED, "report", "--json", "work.tbed"))
     wanted = {row["name"]: [row["count"], row["total_ns"], row["self_ns"], row["min_ns"], row["max_ns"]] for row in report["spans"]}
     for begin, end in ((0, 102 * MS), (1, 102 * MS)):  # what is stored, and what the page counts
@@ -137,7 +124,7 @@ def test_tables_are_those_of_report(folder):
 
 
 def test_a_span_has_its_arguments_and_messages_and_counters_are_there(folder):
-    page = open_page(write_page(folder, record(folder, "work", "work.tbed", 0)), "#tab=span")
+    page = open_page(write_page(folder, work(folder)), "#tab=span")
     hit = ask(page, "search", q="needle")["hits"]
     cases.need(len(hit) == 1, f"'needle' is found {len(hit)} times")
     span = ask(page, "span", s=hit[0]["s"], b=hit[0]["b"], depth=hit[0]["depth"])
@@ -208,8 +195,8 @@ def compare_span(page, view, hit):
 
 def test_answers_are_those_of_the_server(folder):
     choice = random.Random(5)
-    path = write_page(folder, record(folder, "work", "work.tbed", 0))
-    with view_page_test.View(folder, "work.tbed") as view:
+    path = write_page(folder, work(folder))
+    with View(folder, "work.tbed") as view:
         page = open_page(path)
         ticks = ask(page, "trace")["files"][0]["ticks"]
         for _ in range(60):
@@ -274,7 +261,7 @@ def test_spans_that_are_not_joined_are_those_of_the_trace(folder):
 
 
 def test_a_part_of_the_trace_is_all_that_is_there(folder):
-    path = write_page(folder, "-b", "20ms", "-e", "40ms", "-n", "unit|parse", record(folder, "work", "work.tbed", 0))
+    path = write_page(folder, "-b", "20ms", "-e", "40ms", "-n", "unit|parse", work(folder))
     page = open_page(path)
     cases.need("a part of the trace, filtered" in text_of(page, "quality"), text_of(page, "quality"))
     names = {row["name"] for row in ask(page, "table", b=0, e=102 * MS + 1)["rows"]}
@@ -332,7 +319,7 @@ def complaint(folder, *words):
 
 
 def test_files_are_replaced_only_with_force(folder):
-    record(folder, "work", "work.tbed", 0)
+    work(folder)
     path = write_page(folder, "work.tbed")
     first = path.read_bytes()
     cases.need("exists" in complaint(folder, "--html", "page.html", "work.tbed"), "an existing file is not named")
@@ -346,7 +333,7 @@ def test_files_are_replaced_only_with_force(folder):
 
 
 def test_options_that_do_not_apply_are_refused(folder):
-    record(folder, "work", "work.tbed", 0)
+    work(folder)
     for words, wanted in ((["--size=1M"], "--size needs --html"), (["--html", "a", "--png", "b"], "--html does not apply with --png"),
                           (["--html", "a", "--port=1"], "--port does not apply with --html"), (["--html", "a", "--dark"], "--dark needs --png"),
                           (["--html", "a", "--no-browser"], "--no-browser does not apply with --html"), (["-f"], "--force needs --png or --html"),
@@ -358,8 +345,8 @@ def test_options_that_do_not_apply_are_refused(folder):
 
 
 def test_two_traces_are_compared(folder):
-    record(folder, "work", "one.tbed", 0)
-    record(folder, "work", "two.tbed", 5 * MS)
+    work(folder, "one.tbed")
+    work(folder, "two.tbed", 5 * MS)
     page = open_page(write_page(folder, "one.tbed", "two.tbed"))
     answer = ask(page, "flame", f=0, b=0, e=102 * MS, against=1, ab=0, ae=107 * MS)
     cases.need(answer["unit"] == "ns" and answer["total"] == answer["old_total"] > 0, f"totals: {answer['total']}, {answer['old_total']}")
@@ -367,13 +354,5 @@ def test_two_traces_are_compared(folder):
     healthy(page)
 
 
-def main():
-    if browser.find() is None:
-        print("skipped: Chromium is missing (Debian: chromium)")
-        return 0
-    with CHROMIUM:
-        return cases.run_all(globals())
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(globals()))

@@ -16,121 +16,21 @@ SPDX-License-Identifier: MIT
 import http.client
 import http.server
 import json
-import os
 import re
 import subprocess
 import sys
 import threading
 
-FOLDER = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [FOLDER, os.path.join(FOLDER, *[os.pardir] * 3, "ninja", "checks")]
-import browser
-import cases
+from view_case import (
+    CHROMIUM, MS, PROGRAM, View, cases, choose, healthy, look_at, main, module, open_page, pane, record, settle, spot, state, viewed,
+    wait_for_state, work)
 
-PROGRAM = cases.BUILD / "reader/tests/tools/view_page_program"
-MS = 1000000
 LARGE_SPANS = 3 * 600 * 1001
-CHROMIUM = browser.Browser()
-
-# ---- The server and the page ----
-
-
-class View:
-    """'tracebed view' of some files. Use it in 'with'."""
-
-    def __init__(self, folder, *words):
-        self.process = subprocess.Popen([cases.TRACEBED, "view", "--no-browser", *words], cwd=folder, stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-
-    def __enter__(self):
-        for line in self.process.stdout:
-            found = re.search(r"http://127\.0\.0\.1:(\d+)/([0-9a-f]{32})/", line)
-            if found:
-                self.address, self.port, self.token = found[0], int(found[1]), found[2]
-                return self
-        raise cases.Failure("view printed no address")
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        self.process.wait(30)
-        self.process.stdout.close()
-
-    def status(self, path, **headers):
-        """The status and text of a request with these headers."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        connection.request("GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()})
-        answer = connection.getresponse()
-        text = answer.read()
-        connection.close()
-        return answer.status, text
-
-
-def work(folder, name="work.tbed", shift=0):
-    cases.output_of(folder, PROGRAM, "work", name, shift)
-    return name
-
-
-def open_page(address, **settings):
-    page = CHROMIUM.page(**settings)
-    page.open(address)
-    page.wait("document.body?.dataset.ready === '1'")
-    return page
-
-
-def module(name, expression):
-    """An expression over what a module of the page exports."""
-    return f"import(new URL('{name}.js', location)).then(({name}) => {expression})"
-
-
-def state(page, expression):
-    return page.run(module("state", f"state.state.{expression}"))
-
-
-def wait_for_state(page, expression):
-    return page.wait(module("state", f"(({{state: it}}) => {expression})(state)"))
-
-
-def settle(page):
-    """Until the exact picture of the view is there, and nothing moves."""
-    page.wait(module("state", "state.state.view.b === state.state.shown.b && state.state.view.e === state.state.shown.e"))
-    page.wait("document.body.dataset.state === 'exact'")
-
-
-def look_at(page, begin, end):
-    page.run(module("state", f"state.setView({begin}, {end}, {{ isSmooth: false }})"))
-    settle(page)
-
-
-def spot(page, stream_name, tick, depth, f=0):
-    """Where a tick of a thread is, in pixels of the window."""
-    return page.run(f"""Promise.all(['state', 'draw', 'tracks'].map(name => import(new URL(name + '.js', location)))).then(([state, draw, tracks]) => {{
-        const row = tracks.rows.find(row => row.f === {f} && row.title === '{stream_name}');
-        document.getElementById('scroll').scrollTop = Math.max(0, row.y - 40);
-        const box = document.getElementById('picture').getBoundingClientRect();
-        return [box.left + draw.placeOf(state.shared({f}, {tick})),
-            box.top + row.y - document.getElementById('scroll').scrollTop + row.strip + ({depth} + 0.5) * row.spanHeight];
-    }})""")
-
-
-def choose(page, stream_name, tick, depth, f=0):
-    page.click(*spot(page, stream_name, tick, depth, f))
-
-
-def pane(page):
-    return re.sub("[\u00a0\u202f]", " ", page.run("document.getElementById('pane').innerText"))
-
-
-def healthy(page):
-    cases.need(not page.problems, f"problems in the page: {page.problems}")
-    page.close()
-
 
 # ---- Drawing and moving ----
 
 def test_all_tracks_are_drawn(folder):
-    with View(folder, work(folder)) as view:
-        page = open_page(view.address)
-        settle(page)
+    with viewed(folder, work(folder)) as page:
         titles = page.run("[...document.querySelectorAll('.head')].map(head => head.innerText.replace(/\\s+/g, ' '))")
         for wanted in ("demo pid 4711", "main 4711", "worker 1 4712", "worker 2 4713"):
             cases.need(wanted in titles, f"no '{wanted}' among {titles}")
@@ -140,7 +40,6 @@ def test_all_tracks_are_drawn(folder):
             const bytes = picture.getContext('2d').getImageData(0, 0, picture.width, picture.height).data;
             return new Set(new Uint32Array(bytes.buffer)).size; })()""")
         cases.need(colors > 20, f"the picture has only {colors} colors")
-        healthy(page)
 
 
 def test_a_span_of_one_tick_is_reached_by_keys(folder):
@@ -210,9 +109,7 @@ def test_mouse_and_wheel_move_and_zoom(folder):
 
 def test_tracks_collapse_move_and_are_filtered(folder):
     titles = "[...document.querySelectorAll('.head.leaf bdi')].map(head => head.textContent).filter(title => /main|worker/.test(title)).join()"
-    with View(folder, work(folder)) as view:
-        page = open_page(view.address)
-        settle(page)
+    with viewed(folder, work(folder)) as page:
         cases.need(page.run(titles) == "main,worker 1,worker 2", page.run(titles))
         page.run("document.querySelector('.head.leaf button').focus()")
         page.key("ArrowDown", alt=True)
@@ -224,7 +121,6 @@ def test_tracks_collapse_move_and_are_filtered(folder):
         page.type("worker 2")
         page.wait(f"{titles} === 'worker 2'")
         settle(page)
-        healthy(page)
 
 
 # ---- Selecting, searching, counting ----
@@ -307,7 +203,7 @@ def test_a_range_has_a_table_a_histogram_and_a_flame_graph(folder):
 def large(folder):
     source = folder / "source.c"
     source.write_text("one\ntwo\n<b>three</b>\nfour\n")
-    cases.output_of(folder, PROGRAM, "large", "large.tbed", source)
+    record(folder, "large", "large.tbed", source)
     return "large.tbed"
 
 
@@ -342,9 +238,7 @@ HOLD_EXACT = """(() => { const ask = window.fetch; window.fetch = async (address
 
 
 def test_a_large_window_is_sampled_first_and_then_exact(folder):
-    with View(folder, large(folder)) as view:
-        page = open_page(view.address)
-        settle(page)
+    with viewed(folder, large(folder)) as page:
         cases.need(state(page, "files[0].block_count") > 300, "there are too few blocks")
         whole = page.run(module("api", "api.sums[0].spans"))
         cases.need(whole == LARGE_SPANS, f"{whole} spans")
@@ -363,13 +257,10 @@ def test_a_large_window_is_sampled_first_and_then_exact(folder):
         text = tip_at(page, *spot_of_joined(page, False))
         cases.need(re.match(r"[\d,. \u202f]+ spans", text) and "sampled" not in text, f"it is not exact: {text}")
         cases.need(page.run(module("api", "api.sums[0].isExact")), "the answer is not exact")
-        healthy(page)
 
 
 def test_only_names_that_match_are_shown(folder):
-    with View(folder, work(folder)) as view:
-        page = open_page(view.address)
-        settle(page)
+    with viewed(folder, work(folder)) as page:
         page.run("document.getElementById('only').focus()")
         page.type("^(unit|parse)$")
         page.key("Enter")
@@ -381,13 +272,10 @@ def test_only_names_that_match_are_shown(folder):
         page.run("(() => { const only = document.getElementById('only'); only.value = ''; only.dispatchEvent(new Event('change')); })()")
         page.wait(module("api", "api.sums[0]?.spans > 2 * 299"))
         settle(page)
-        healthy(page)
 
 
 def test_memory_has_a_table_and_a_flame_graph(folder):
-    with View(folder, large(folder)) as view:
-        page = open_page(view.address)
-        settle(page)
+    with viewed(folder, large(folder)) as page:
         page.run("document.getElementById('picture').focus()")
         page.key("5")
         for of in ("peak", "live", "leaks"):
@@ -398,13 +286,10 @@ def test_memory_has_a_table_and_a_flame_graph(folder):
                 text = pane(page)
                 cases.need(re.search("1[.]72 MiB|1[.]717 MiB|1,?800", text), f"{of} by {by}: {text}")
                 cases.need(by == "flame" or "grow" in text, f"{of} by {by}: {text}")
-        healthy(page)
 
 
 def test_the_source_of_a_span_is_shown(folder):
-    with View(folder, large(folder)) as view:
-        page = open_page(view.address)
-        settle(page)
+    with viewed(folder, large(folder)) as page:
         page.run("document.getElementById('search').focus()")
         page.type("found")
         page.wait("Number(document.body.dataset.hits) === 1800")
@@ -420,7 +305,6 @@ def test_the_source_of_a_span_is_shown(folder):
         page.wait(f"document.body.dataset.span === 'found' && !document.querySelector('#pane').innerText.includes({json.dumps(begin)})"
                   " && document.querySelector('#pane .source') === null")
         cases.need("source.c:3" in pane(page), pane(page))
-        healthy(page)
 
 
 def test_bookmarks_and_links_restore_everything(folder):
@@ -474,16 +358,13 @@ def test_two_traces_are_aligned_at_chosen_spans(folder):
 
 
 def test_differences_have_a_call_tree(folder):
-    with View(folder, work(folder), work(folder, "later.tbed", 5000)) as view:
-        page = open_page(view.address)
-        settle(page)
+    with viewed(folder, work(folder), work(folder, "later.tbed", 5000)) as page:
         page.run("document.getElementById('picture').focus()")
         page.key("4")
         page.wait("document.querySelector('#pane select[aria-label=\"Compare with\"]')")
         page.run("(() => { const choice = document.querySelector('#pane select[aria-label=\"Compare with\"]'); choice.value = '1'; choice.dispatchEvent(new Event('change')); })()")
         page.wait("[...document.querySelectorAll('#pane th')].some(head => head.textContent === 'Change')")
         page.wait("[...document.querySelectorAll('#pane .tree tbody tr')].some(row => row.innerText.includes('unit') && /[+−]/.test(row.innerText))")
-        healthy(page)
 
 
 # ---- Damaged, killed, overwritten ----
@@ -523,16 +404,13 @@ def test_a_killed_and_damaged_trace_is_shown(folder):
     at = len(data) // 2 // 8192 * 8192 + 2000
     data[at:at + 100] = b"\xff" * 100
     path.write_bytes(data)
-    with View(folder, "killed.tbed", "large.tbed") as view:
-        page = open_page(view.address)
-        settle(page)
+    with viewed(folder, "killed.tbed", "large.tbed") as page:
         facts = pane(page)
         cases.need("its program was killed" in facts, facts)
         spans = page.run(module("api", "api.sums.map(sum => sum.spans)"))
         cases.need(spans[0] == 500 and 0 < spans[1] < LARGE_SPANS, f"{spans} spans")
         cases.need(page.run(module("api", "api.sums[1].bad")) == 1, "no damaged block")
         page.wait("document.getElementById('quality').textContent.includes('1 damaged block')")
-        healthy(page)
 
 
 def test_a_live_trace_grows_as_one_watches(folder):
@@ -609,9 +487,7 @@ def test_it_is_usable_at_200_percent(folder):
 def test_everything_has_a_name_for_screen_readers(folder):
     script = """[...document.querySelectorAll('button, input, select, canvas, [role=tabpanel], [tabindex]')].filter(one =>
         !(one.getAttribute('aria-label') || one.innerText?.trim() || one.labels?.length)).map(one => one.outerHTML)"""
-    with View(folder, work(folder)) as view:
-        page = open_page(view.address)
-        settle(page)
+    with viewed(folder, work(folder)) as page:
         unnamed = page.run(script)
         cases.need(not unnamed, f"without a name: {unnamed}")
         seen = set()
@@ -620,7 +496,6 @@ def test_everything_has_a_name_for_screen_readers(folder):
             seen.add(page.run("document.activeElement.id || document.activeElement.dataset.tab || document.activeElement.className"))
         for wanted in ("search", "only", "depths", "picture", "splitter", "span", "pane", "theme", "tracks-filter"):
             cases.need(wanted in seen, f"Tab does not reach {wanted}; it reaches {sorted(seen)}")
-        healthy(page)
 
 
 # ---- Safety ----
@@ -635,9 +510,7 @@ HOSTILE = ["<img src=x onerror=window.hacked=1>", "<script>window.hacked=1</scri
 def test_names_are_harmless(folder):
     run = subprocess.run([PROGRAM, "names", "names.tbed"], cwd=folder, input="\0".join(HOSTILE).encode() + b"\0", check=False)
     cases.need(run.returncode == 0 and len(HOSTILE) >= 30, "no trace of names")
-    with View(folder, "names.tbed") as view:
-        page = open_page(view.address)
-        settle(page)
+    with viewed(folder, "names.tbed") as page:
         elements = "document.querySelectorAll('script, img, svg, iframe, object, a').length"
         before = page.run(elements)
         streams = page.run(module("state", "state.state.files[0].tracks.map(track => track.s)"))
@@ -659,7 +532,6 @@ def test_names_are_harmless(folder):
         page.run("document.getElementById('search').focus()")
         page.type("<script>")
         page.wait("Number(document.body.dataset.hits) >= 2")
-        healthy(page)
 
 
 def spot_of_stream(page, stream):
@@ -728,13 +600,5 @@ def test_a_wrong_token_host_or_origin_is_refused(folder):
         page.close()
 
 
-def main():
-    if browser.find() is None:
-        print("skipped: Chromium is missing (Debian: chromium)")
-        return 0
-    with CHROMIUM:
-        return cases.run_all(globals())
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(globals()))

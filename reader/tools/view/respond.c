@@ -71,6 +71,7 @@ static enum answer_status answer_in_turn(struct answer *answer, const struct cal
     struct view_turn *turn = view_turn_begin(answer->view, page + (uint64_t)(call - calls), sequence);
     if (turn == NULL)
         return answer_refuse(answer, ANSWER_CANCELLED, "there is a newer request");
+    answer->is_cancelled = &turn->is_cancelled;
     enum answer_status status = answer_of(answer, call);
     view_turn_end(answer->view, turn);
     return status;
@@ -102,7 +103,7 @@ static enum answer_status respond(struct answer *answer, struct view_response *r
 void view_respond(struct view *view, const char *target, struct view_response *response_ret)
 {
     struct request *request = calloc(1, sizeof *request);
-    struct answer answer = {.view = view, .request = request};
+    struct answer answer = {.view = view, .request = request, .is_cancelled = &view->is_ending};
     *response_ret = (struct view_response){.status = ANSWER_FAILED};
     if (request == NULL)
         return;

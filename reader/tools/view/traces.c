@@ -239,16 +239,19 @@ struct view_turn *view_turn_begin(struct view *view, uint64_t page, uint64_t seq
     if (turn != NULL && is_wanted(view, turn, sequence)) {
         turn->newest = sequence;
         turn->waiting++;
+        __atomic_store_n(&turn->is_cancelled, true, __ATOMIC_RELAXED);
         pthread_cond_broadcast(&view->turns_changed);
         while (turn->is_running && is_wanted(view, turn, sequence))
             pthread_cond_wait(&view->turns_changed, &view->windows_lock);
         turn->waiting--;
     }
     bool is_mine = turn != NULL && is_wanted(view, turn, sequence);
-    if (is_mine)
+    if (is_mine) {
         turn->is_running = true;
-    else if (turn != NULL)
+        __atomic_store_n(&turn->is_cancelled, false, __ATOMIC_RELAXED);
+    } else if (turn != NULL) {
         turn->is_used = turn->is_running || turn->waiting > 0;
+    }
     pthread_mutex_unlock(&view->windows_lock);
     return is_mine ? turn : NULL;
 }
@@ -268,6 +271,8 @@ void view_cancel(struct view *view)
     __atomic_store_n(&view->is_ending, true, __ATOMIC_RELAXED);
     for (size_t i = 0; i < VIEW_WINDOWS_MAX; i++)
         __atomic_store_n(&view->windows[i].is_cancelled, true, __ATOMIC_RELAXED);
+    for (size_t i = 0; i < VIEW_TURNS_MAX; i++)
+        __atomic_store_n(&view->turns[i].is_cancelled, true, __ATOMIC_RELAXED);
     pthread_cond_broadcast(&view->turns_changed);
     pthread_mutex_unlock(&view->windows_lock);
 }

@@ -65,11 +65,12 @@ struct view_window {
 };
 #define VIEW_WINDOWS_MAX 64
 
-/* A page's requests of one kind that take long: of those that wait for the one that runs, the newest will be answered. */
+/* A page's requests of one kind that take long: the one that runs is cancelled when another comes, and the newest runs next. */
 struct view_turn {
     bool is_used, is_running;
-    uint64_t page;   /* and the kind */
-    uint64_t newest; /* the sequence of the newest request */
+    bool is_cancelled; /* atomic: the one that runs */
+    uint64_t page;     /* and the kind */
+    uint64_t newest;   /* the sequence of the newest request */
     unsigned waiting;
 };
 #define VIEW_TURNS_MAX 64
@@ -110,8 +111,8 @@ struct view_window *view_window_begin(struct view *view, uint64_t page, uint64_t
 void view_window_end(struct view *view, struct view_window *window);
 
 /*
- * Waits until no request of this kind that came before is being answered for the page. Returns NULL if a newer one has come,
- * or if there are too many pages.
+ * Cancels the request of this kind that is being answered for the page, and waits until it has ended. Returns NULL if a newer one
+ * has come, or if there are too many pages.
  */
 struct view_turn *view_turn_begin(struct view *view, uint64_t page, uint64_t sequence);
 void view_turn_end(struct view *view, struct view_turn *turn);

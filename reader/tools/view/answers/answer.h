@@ -23,6 +23,7 @@ enum answer_status {
 struct answer {
     struct view *view;
     struct request *request;  /* its 'problem' says why there is no answer */
+    const bool *is_cancelled; /* atomic: nobody waits for the answer any more */
     struct view_trace *trace; /* that of the parameter f; its lock is held */
     struct tbed_trace_info info;
     uint64_t end_tick; /* after the last */

@@ -17,7 +17,8 @@ static enum tbed_status make_stacks(struct answer *answer, struct view_trace *tr
                                           .name = tool_places_name,
                                           .name_context = &trace->places,
                                           .prepare = tool_places_prepare,
-                                          .filter = part->filter};
+                                          .filter = part->filter,
+                                          .is_cancelled = answer->is_cancelled};
     return tbed_stacks_make(trace->reader, &options, stacks_ret);
 }
 
@@ -70,7 +71,8 @@ static enum tbed_status put_differences(struct answer *answer, struct view_trace
 static enum answer_status compare(struct answer *answer, const struct answer_part *part,
                                   struct view_trace *old_trace)
 {
-    struct answer old = {.view = answer->view, .request = answer->request};
+    struct answer old = {
+        .view = answer->view, .request = answer->request, .is_cancelled = answer->is_cancelled};
     struct answer_part old_part;
     struct tbed_stacks *old_stacks = NULL, *stacks = NULL;
     enum answer_status answer_status;

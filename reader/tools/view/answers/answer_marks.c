@@ -23,7 +23,7 @@ static enum tbed_status make(struct answer *answer, const struct answer_part *pa
                                          .column_count = (uint32_t)columns,
                                          .mark_max = MARKS_MAX,
                                          .block_max = BLOCKS_MAX,
-                                         .is_cancelled = &answer->view->is_ending};
+                                         .is_cancelled = answer->is_cancelled};
     return tbed_marks_make(answer->trace->reader, &options, marks_ret);
 }
 

@@ -69,7 +69,8 @@ static enum tbed_status find_in_stream(struct span *span)
     struct tbed_calls_options options = {.size = sizeof options,
                                          .thread_count = span->answer->view->jobs,
                                          .order = TBED_CALLS_NEAREST,
-                                         .tick = span->tick};
+                                         .tick = span->tick,
+                                         .is_cancelled = span->answer->is_cancelled};
     enum tbed_status status = tbed_filter_make(span->answer->trace->reader, &which, &filter, NULL);
     options.filter = filter;
     if (status == TBED_OK)
@@ -298,7 +299,7 @@ static enum tbed_status put_inside(struct span *span, bool is_quick)
                                           .column_count = CHILD_COLUMNS,
                                           .part_max = CHILD_PARTS,
                                           .exact_block_max = is_quick ? QUICK_BLOCKS_MAX : 0,
-                                          .is_cancelled = &answer->view->is_ending};
+                                          .is_cancelled = answer->is_cancelled};
     enum tbed_status status = tbed_filter_make(answer->trace->reader, &which, &filter, NULL);
     options.filter = filter;
     if (status == TBED_OK)
@@ -350,7 +351,8 @@ static enum tbed_status find_first(const struct others *others, const struct tbe
                                          .thread_count = others->span->answer->view->jobs,
                                          .filter = filter,
                                          .order = order,
-                                         .tick = tick};
+                                         .tick = tick,
+                                         .is_cancelled = others->span->answer->is_cancelled};
     size_t count = 0;
     enum tbed_status status =
         tbed_calls_find(others->span->answer->trace->reader, &options, call, 1, &count, NULL);
@@ -359,8 +361,9 @@ static enum tbed_status find_first(const struct others *others, const struct tbe
 }
 
 /*
- * The call before or after, looked for close by first. A call that a window cuts seems to begin with it; so a window for
- * what begins later begins with the span itself, and what seems to begin with a window for earlier ones does not count.
+ * The call before or after, looked for close by first. A call that a window cuts seems to begin or end with it. So a window for
+ * what begins later begins with the span itself, and what seems to begin with a window for earlier ones, or to end with any,
+ * does not count.
  */
 static enum tbed_status find_neighbour(const struct others *others, bool is_after, struct tbed_call *call,
                                        bool *is_found)
@@ -373,16 +376,15 @@ static enum tbed_status find_neighbour(const struct others *others, bool is_afte
     for (*is_found = false; status == TBED_OK && !*is_found && !is_all;
          near = near > UINT64_MAX / 16 ? near : near * 16) {
         uint64_t begin = is_after ? tick : tick - first > near ? tick - near : 0;
-        uint64_t end = !is_after ? tick : answer->end_tick - tick > near ? tick + near : 0;
+        uint64_t end = answer->end_tick - tick > near ? tick + near : 0;
         struct tbed_filter *filter = NULL;
-        is_all = is_after ? end == 0 : begin == 0;
-        if (!is_after && end == 0)
-            break;
+        is_all = end == 0 && (is_after || begin == 0);
         status = open_filter(others, begin, end, &filter);
         if (status == TBED_OK)
             status = find_first(others, filter, is_after ? TBED_CALLS_AFTER : TBED_CALLS_BEFORE,
                                 is_after ? tick + 1 : tick, call, is_found);
-        *is_found = *is_found && (is_after || is_all || call->begin_tick > begin);
+        *is_found = *is_found && (is_after || begin == 0 || call->begin_tick > begin) &&
+                    (end == 0 || call->end_tick < end);
         tbed_filter_close(filter);
     }
     return status;
@@ -414,8 +416,10 @@ static void put_rank(struct answer *answer, const uint64_t counts[3])
 static enum tbed_status count_calls(const struct others *others, const struct tbed_filter *filter)
 {
     struct answer *answer = others->span->answer;
-    struct tbed_calls_options options = {
-        .size = sizeof options, .thread_count = answer->view->jobs, .filter = filter};
+    struct tbed_calls_options options = {.size = sizeof options,
+                                         .thread_count = answer->view->jobs,
+                                         .filter = filter,
+                                         .is_cancelled = answer->is_cancelled};
     uint64_t ticks = others->span->call.ticks, found[3], counts[3] = {0};
     uint64_t bounds[] = {0, ticks, ticks + 1};
     bool has_shorter = ticks > 0;

@@ -23,8 +23,32 @@ static enum tbed_status make_statistics(struct answer *answer, const struct answ
                                             .name_context = &answer->trace->places,
                                             .prepare = tool_places_prepare,
                                             .filter = part->filter,
-                                            .keep_durations = has_durations};
+                                            .keep_durations = has_durations,
+                                            .is_cancelled = answer->is_cancelled};
     return tbed_statistics_make(answer->trace->reader, &options, statistics_ret);
+}
+
+typedef enum tbed_status put_statistics(struct answer *answer, const struct answer_part *part,
+                                        const struct tbed_statistics *statistics);
+
+/* Answers with one object, whose members 'put' writes. */
+static enum answer_status answer_with_statistics(struct answer *answer, bool has_durations,
+                                                 put_statistics *put)
+{
+    struct answer_part part;
+    enum answer_status answer_status;
+    struct tbed_statistics *statistics = NULL;
+    if (answer_part_open(answer, &part, &answer_status)) {
+        enum tbed_status status = make_statistics(answer, &part, has_durations, &statistics);
+        tbed_json_object_open(&answer->json, NULL);
+        if (status == TBED_OK)
+            status = put(answer, &part, statistics);
+        tbed_json_object_close(&answer->json);
+        answer_status = status == TBED_OK ? ANSWER_OK : answer_fail(answer, status);
+    }
+    tbed_statistics_close(statistics);
+    answer_part_close(&part);
+    return answer_status;
 }
 
 /* ---- The table ---- */
@@ -95,8 +119,10 @@ static enum tbed_status put_rows(struct answer *answer, const struct tbed_statis
 
 static enum tbed_status put_threads(struct answer *answer, const struct answer_part *part)
 {
-    struct tbed_activity_options options = {
-        .size = sizeof options, .thread_count = answer->view->jobs, .filter = part->filter};
+    struct tbed_activity_options options = {.size = sizeof options,
+                                            .thread_count = answer->view->jobs,
+                                            .filter = part->filter,
+                                            .is_cancelled = answer->is_cancelled};
     struct tbed_activity *activity;
     const struct tbed_activity_row *row;
     enum tbed_status status = tbed_activity_make(answer->trace->reader, &options, &activity);
@@ -116,24 +142,16 @@ static enum tbed_status put_threads(struct answer *answer, const struct answer_p
     return TBED_OK;
 }
 
+static enum tbed_status put_table(struct answer *answer, const struct answer_part *part,
+                                  const struct tbed_statistics *statistics)
+{
+    enum tbed_status status = put_rows(answer, statistics);
+    return status == TBED_OK ? put_threads(answer, part) : status;
+}
+
 enum answer_status answer_table(struct answer *answer)
 {
-    struct answer_part part;
-    enum answer_status answer_status;
-    struct tbed_statistics *statistics = NULL;
-    if (answer_part_open(answer, &part, &answer_status)) {
-        tbed_json_object_open(&answer->json, NULL);
-        enum tbed_status status = make_statistics(answer, &part, false, &statistics);
-        if (status == TBED_OK)
-            status = put_rows(answer, statistics);
-        if (status == TBED_OK)
-            status = put_threads(answer, &part);
-        tbed_json_object_close(&answer->json);
-        answer_status = status == TBED_OK ? ANSWER_OK : answer_fail(answer, status);
-    }
-    tbed_statistics_close(statistics);
-    answer_part_close(&part);
-    return answer_status;
+    return answer_with_statistics(answer, false, put_table);
 }
 
 /* ---- The histogram ---- */
@@ -195,40 +213,27 @@ static void put_buckets(struct answer *answer, const struct tbed_statistics *sta
     tbed_json_array_close(&answer->json);
 }
 
-static enum tbed_status put_histogram(struct answer *answer, const struct answer_part *part)
+/* The filter takes only this label, whatever it is called here. */
+static enum tbed_status put_histogram(struct answer *answer, const struct answer_part *part,
+                                      const struct tbed_statistics *statistics)
 {
-    struct tbed_statistics *statistics;
-    const struct tbed_span_row *row;
-    enum tbed_status status = make_statistics(answer, part, true, &statistics);
-    if (status != TBED_OK)
-        return status;
-    row = tbed_statistics_span(statistics,
-                               0); /* the filter takes only this label, whatever it is called here */
-    tbed_json_object_open(&answer->json, NULL);
+    const struct tbed_span_row *row = tbed_statistics_span(statistics, 0);
+    (void)part;
     if (row != NULL)
         put_figures(answer, row);
     else
         tbed_json_u64(&answer->json, "count", 0);
     put_buckets(answer, statistics, 0);
-    tbed_json_object_close(&answer->json);
-    tbed_statistics_close(statistics);
     return TBED_OK;
 }
 
 enum answer_status answer_histogram(struct answer *answer)
 {
-    struct answer_part part;
-    enum answer_status answer_status;
     if (request_text(answer->request, "label") == NULL && request_text(answer->request, "id") == NULL) {
         request_refuse(answer->request, "label", "it is missing");
         return ANSWER_BAD;
     }
-    if (answer_part_open(answer, &part, &answer_status)) {
-        enum tbed_status status = put_histogram(answer, &part);
-        answer_status = status == TBED_OK ? ANSWER_OK : answer_fail(answer, status);
-    }
-    answer_part_close(&part);
-    return answer_status;
+    return answer_with_statistics(answer, true, put_histogram);
 }
 
 /* ---- The histograms of the labels with the most self time ---- */
@@ -241,8 +246,10 @@ static size_t index_of(const struct tbed_statistics *statistics, const struct tb
     return index;
 }
 
-static enum tbed_status put_histograms(struct answer *answer, const struct tbed_statistics *statistics)
+static enum tbed_status put_histograms(struct answer *answer, const struct answer_part *part,
+                                       const struct tbed_statistics *statistics)
 {
+    (void)part;
     size_t count;
     const struct tbed_span_row **rows = sort_rows(statistics, &count);
     if (rows == NULL)
@@ -262,18 +269,5 @@ static enum tbed_status put_histograms(struct answer *answer, const struct tbed_
 
 enum answer_status answer_histograms(struct answer *answer)
 {
-    struct answer_part part;
-    enum answer_status answer_status;
-    struct tbed_statistics *statistics = NULL;
-    if (answer_part_open(answer, &part, &answer_status)) {
-        enum tbed_status status = make_statistics(answer, &part, true, &statistics);
-        tbed_json_object_open(&answer->json, NULL);
-        if (status == TBED_OK)
-            status = put_histograms(answer, statistics);
-        tbed_json_object_close(&answer->json);
-        answer_status = status == TBED_OK ? ANSWER_OK : answer_fail(answer, status);
-    }
-    tbed_statistics_close(statistics);
-    answer_part_close(&part);
-    return answer_status;
+    return answer_with_statistics(answer, true, put_histograms);
 }

@@ -3,16 +3,13 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#define _GNU_SOURCE 1
 #include "reader/tools/view/html/html.h"
 
-#include "reader/exchange/shared/new_file.h"
+#include "reader/tools/view/output.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define ATTEMPTS         4
 #define SPAN_NBYTES      4                  /* most take about as much, compressed */
@@ -167,68 +164,24 @@ static int make(struct making *making)
 
 /* ---- The file ---- */
 
-static bool write_all(int fd, const char *bytes, size_t nbytes)
+static bool write_page(void *context, int fd)
 {
-    while (nbytes > 0) {
-        ssize_t written = write(fd, bytes, nbytes);
-        if (written < 0 && errno != EINTR)
-            return false;
-        bytes += written > 0 ? written : 0;
-        nbytes -= written > 0 ? (size_t)written : 0;
-    }
-    return true;
-}
-
-static int write_to_output(const struct tbed_text *page)
-{
-    fflush(stdout);
-    if (write_all(STDOUT_FILENO, page->bytes, page->nbytes))
-        return -1;
-    if (errno != EPIPE)
-        tool_complain("standard output: %s", strerror(errno));
-    return TOOL_TROUBLE;
-}
-
-static unsigned mode_of(const struct view *view)
-{
-    struct tbed_reader **readers = tool_realloc(NULL, view->trace_count * sizeof(struct tbed_reader *));
-    for (size_t i = 0; i < view->trace_count; i++)
-        readers[i] = view->traces[i].reader;
-    unsigned mode = tbed_new_file_mode_of_readers(readers, view->trace_count);
-    free(readers);
-    return mode;
-}
-
-static int write_file(const struct tbed_text *page, struct new_file *file, const char *path)
-{
-    struct tbed_error error = {.status = TBED_ERR_WRITE, .offset = UINT64_MAX};
-    bool is_written = write_all(file->fd, page->bytes, page->nbytes);
-    error.system_errno = errno;
-    if (is_written && tbed_new_file_commit(file, &error) == TBED_OK)
-        return -1;
-    if (!is_written)
-        tbed_new_file_abandon(file);
-    tool_complain_output(path, &error);
-    return TOOL_TROUBLE;
+    const struct tbed_text *page = context;
+    return view_write_all(fd, page->bytes, page->nbytes);
 }
 
 int html_make(struct view *view, const struct html_options *options)
 {
     struct making making = {.view = view, .options = options};
-    struct new_file file;
-    struct tbed_error error;
-    bool is_file = strcmp(options->path, "-") != 0;
-    if (is_file &&
-        tbed_new_file_open(options->path, options->overwrite, mode_of(view), &file, &error) != TBED_OK) {
-        tool_complain_output(options->path, &error);
+    struct view_output output;
+    if (!view_output_open(&output, view, options->path, options->overwrite))
         return TOOL_TROUBLE;
-    }
     view->is_for_file = true;
     int exit = make(&making);
     if (exit < 0)
-        exit = is_file ? write_file(&making.page, &file, options->path) : write_to_output(&making.page);
-    else if (is_file)
-        tbed_new_file_abandon(&file);
+        exit = view_output_write(&output, write_page, &making.page);
+    else
+        view_output_abandon(&output);
     free(making.page.bytes);
     return exit;
 }
