@@ -10,6 +10,7 @@ background. The colors are computed here once more.
 
 Check: pictures
 Needs: $b/tracebed $b/reader/tests/agreement/agreement_program $b/reader/tests/agreement/hostile_names_program
+Needs: $b/reader/tests/tools/view_page_program
 """
 import functools
 import json
@@ -294,6 +295,28 @@ def test_every_span_of_random_traces_is_where_the_oracle_has_it(folder):
         os.remove(path)
     need(wide > 40 * SEED_COUNT, f"only {wide} spans were wide enough to have a color")
     return f"{wide} spans wide enough"
+
+
+@draws
+def test_asynchronous_spans_and_flows_are_drawn(folder):
+    path = folder / "work.tbed"
+    subprocess.run([cases.BUILD / "reader/tests/tools/view_page_program", "work", path, "0"], check=True)
+    info, picture = info_of(path), Picture(draw(path))
+    done = subprocess.run([cases.TRACEBED, "flows", "--slowest", "--json", "-l", "20", path], capture_output=True, check=True)
+    flows = json.loads(done.stdout)["slowest"]
+    track = Track(picture, False, info["first_tick"], info["last_tick"], info["first_tick"], None)
+    spans = [(track.x(flow["begin_ns"]), track.x(flow["begin_ns"] + flow["duration_ns"])) for flow in flows if flow["kind"] == "async"]
+    need(len(spans) == 12, f"{len(spans)} asynchronous spans")
+    for begin, end in spans:
+        right = math.floor(end) - 3  # of its name
+        lines = sum(is_near(picture.at(right, y), color_of("download", False)) for y in range(track.top, picture.height))
+        wanted = sum(one <= begin and end <= other for one, other in spans)
+        need(lines // (LINE_HEIGHT - 1) == wanted, f"at {right}, {wanted} spans have {lines} lines")
+    job = next(flow for flow in flows if flow["kind"] == "flow")
+    ends = track.x(job["begin_ns"]), track.x(job["begin_ns"] + job["duration_ns"])
+    blue = [x for x in range(track.left, track.left + track.width)
+            if any(is_near(picture.at(x, y), 0x1f5fd6) for y in range(track.top, picture.height))]
+    need(blue and ends[0] - 16 < min(blue) and max(blue) < ends[1] + 16, f"the arrows take {blue}, not {ends}")
 
 
 @draws

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "reader/tools/view/answers/answers.h"
+#include "reader/tools/view/flow_rows.h"
 
 #include "reader/analysis/filter/filter.h"
 
@@ -12,6 +13,14 @@
 #define FLOWS_MAX   10000
 #define FLOWS_USUAL 1000
 #define NBYTES_MAX  (UINT64_C(32) << 20) /* of events: they are followed one by one, in order of time */
+#define AROUND_MAX  (UINT64_C(8) << 20)  /* the same, where the window is part of them */
+
+/* The flows that have to do with a window. */
+struct found {
+    struct tbed_flows *flows; /* NULL: the window is too large */
+    uint64_t begin_tick, end_tick;
+    bool is_wider; /* than the window: 'flows' has more */
+};
 
 static enum tbed_status make(struct answer *answer, const struct answer_part *part,
                              const struct tbed_filter *names, size_t count, struct tbed_flows **flows_ret)
@@ -27,6 +36,18 @@ static enum tbed_status make(struct answer *answer, const struct answer_part *pa
     return tbed_flows_make(answer->trace->reader, &options, flows_ret);
 }
 
+static uint64_t count_inside(const struct found *found)
+{
+    uint64_t count = 0;
+    size_t index = 0;
+    if (found->flows != NULL && !found->is_wider)
+        return flow_rows_total(found->flows);
+    while (found->flows != NULL &&
+           flow_rows_next(found->flows, found->begin_tick, found->end_tick, &index) != NULL)
+        count++;
+    return count;
+}
+
 /* ---- Arrows ---- */
 
 static void put_end(struct answer *answer, const char *key, uint32_t stream, uint64_t tick)
@@ -40,7 +61,9 @@ static void put_end(struct answer *answer, const char *key, uint32_t stream, uin
 /* From each point of the flow to the next. */
 static void put_arrows_of(struct answer *answer, const struct tbed_flow *flow, size_t *left)
 {
-    for (size_t i = 1; i<flow->point_count && * left> 0; i++, (*left)--) {
+    size_t count = flow->point_count - 1 < *left ? flow->point_count - 1 : *left;
+    *left -= count;
+    for (size_t i = 1; i <= count; i++) {
         const struct tbed_flow_point *from = &flow->points[i - 1], *to = &flow->points[i];
         tbed_json_object_open(&answer->json, NULL);
         tbed_json_u64(&answer->json, "id", answer_note(answer, flow->id));
@@ -50,75 +73,42 @@ static void put_arrows_of(struct answer *answer, const struct tbed_flow *flow, s
     }
 }
 
-static void put_arrows(struct answer *answer, const struct tbed_flows *flows, size_t left)
+static void put_arrows(struct answer *answer, const struct found *found, size_t left)
 {
     const struct tbed_flow *flow;
+    size_t index = 0;
     tbed_json_array_open(&answer->json, "arrows");
-    for (size_t i = 0; flows != NULL && (flow = tbed_flows_slowest(flows, i)) != NULL; i++)
+    while (found->flows != NULL &&
+           (flow = flow_rows_next(found->flows, found->begin_tick, found->end_tick, &index)) != NULL)
         if (!flow->is_async)
             put_arrows_of(answer, flow, &left);
     tbed_json_array_close(&answer->json);
 }
 
-/* ---- Asynchronous spans: each in the first row that is free ---- */
+/* ---- Asynchronous spans ---- */
 
-#define ROWS_MAX 64
-
-static int compare_begins(const void *left, const void *right)
+static void put_async(struct answer *answer, const struct found *found, size_t most)
 {
-    const struct tbed_flow *a = *(const struct tbed_flow *const *)left,
-                           *b = *(const struct tbed_flow *const *)right;
-    if (a->begin_tick != b->begin_tick)
-        return a->begin_tick < b->begin_tick ? -1 : 1;
-    return a->ticks > b->ticks ? -1 : a->ticks < b->ticks;
-}
-
-static size_t row_for(uint64_t ends[ROWS_MAX], const struct tbed_flow *flow)
-{
-    size_t row = 0;
-    while (row < ROWS_MAX - 1 && ends[row] > flow->begin_tick)
-        row++;
-    ends[row] = flow->begin_tick + flow->ticks;
-    return row;
-}
-
-static void put_async(struct answer *answer, const struct tbed_flows *flows)
-{
-    TBED_VECTOR(const struct tbed_flow *) spans = {0};
-    const struct tbed_flow *flow;
-    uint64_t ends[ROWS_MAX] = {0};
-    for (size_t i = 0; flows != NULL && (flow = tbed_flows_slowest(flows, i)) != NULL; i++) {
-        const struct tbed_flow **added = flow->is_async ? TBED_VECTOR_PUSH(&spans) : NULL;
-        if (added != NULL)
-            *added = flow;
-    }
-    if (spans.count > 1)
-        qsort(spans.items, spans.count, sizeof *spans.items, compare_begins);
+    struct flow_rows rows = {0};
     tbed_json_array_open(&answer->json, "async");
-    for (size_t i = 0; i < spans.count; i++) {
-        flow = spans.items[i];
+    if (found->flows != NULL &&
+        !flow_rows_make(&rows, found->flows, found->begin_tick, found->end_tick, most))
+        answer->text.is_out_of_memory = true;
+    for (size_t i = 0; i < rows.spans.count; i++) {
+        const struct tbed_flow *flow = rows.spans.items[i].flow;
         tbed_json_object_open(&answer->json, NULL);
         tbed_json_u64(&answer->json, "id", answer_note(answer, flow->id));
         answer_tick(answer, "b", flow->begin_tick);
         answer_tick(answer, "e", flow->begin_tick + flow->ticks);
-        tbed_json_u64(&answer->json, "depth", row_for(ends, flow));
+        tbed_json_u64(&answer->json, "depth", rows.spans.items[i].row);
         tbed_json_u64(&answer->json, "s", flow->begin_stream);
         tbed_json_object_close(&answer->json);
     }
     tbed_json_array_close(&answer->json);
-    tbed_vector_free(&spans.vector);
+    flow_rows_free(&rows);
 }
 
-static uint64_t count_flows(const struct tbed_flows *flows)
-{
-    const struct tbed_flow_row *row;
-    uint64_t count = 0;
-    for (size_t i = 0; (row = tbed_flows_row(flows, i)) != NULL; i++)
-        count += row->count;
-    return count;
-}
-
-static bool is_too_much(struct answer *answer, const struct answer_part *part)
+static bool is_too_much(struct answer *answer, const struct answer_part *part, uint64_t nbytes_max)
 {
     struct tbed_stream_info stream;
     uint64_t block_count = 0;
@@ -127,16 +117,64 @@ static bool is_too_much(struct answer *answer, const struct answer_part *part)
         tbed_filter_blocks(part->filter, answer->trace->reader, stream.stream, &first, &count);
         block_count += count;
     }
-    return block_count > NBYTES_MAX / answer->info.page_nbytes;
+    return block_count > nbytes_max / answer->info.page_nbytes;
 }
 
-static void put_flows(struct answer *answer, const struct tbed_flows *flows, size_t most)
+static enum tbed_status widen(struct answer *answer, const struct answer_part *part, uint64_t ticks,
+                              struct answer_part *wide_ret)
+{
+    uint64_t first = answer->info.first_tick;
+    uint64_t begin = part->begin_tick - first > ticks ? part->begin_tick - ticks : first;
+    uint64_t end = answer->end_tick - part->end_tick > ticks ? part->end_tick + ticks : answer->end_tick;
+    struct tbed_filter_options which = {.size = sizeof which,
+                                        .begin_tick = begin,
+                                        .end_tick = end,
+                                        .streams = part->streams,
+                                        .stream_count = part->stream_count};
+    *wide_ret = (struct answer_part){.begin_tick = begin, .end_tick = end};
+    return tbed_filter_make(answer->trace->reader, &which, &wide_ret->filter, NULL);
+}
+
+/*
+ * Looks for flows in the window and around it, as far as that costs little: what begins before the window, or ends after it,
+ * is known only then. If there are more flows around it than are kept, only the window counts.
+ */
+static enum tbed_status make_around(struct answer *answer, const struct answer_part *part,
+                                    struct tbed_flows **flows_ret)
+{
+    uint64_t ticks = answer->end_tick - answer->info.first_tick,
+             least = (part->end_tick - part->begin_tick) / 4 + 1;
+    enum tbed_status status = TBED_OK;
+    for (; status == TBED_OK && *flows_ret == NULL && ticks >= least; ticks /= 4) {
+        struct answer_part wide;
+        status = widen(answer, part, ticks, &wide);
+        if (status == TBED_OK && !is_too_much(answer, &wide, AROUND_MAX))
+            status = make(answer, &wide, NULL, FLOWS_MAX, flows_ret);
+        tbed_filter_close(wide.filter);
+        if (status == TBED_OK && *flows_ret != NULL && flow_rows_total(*flows_ret) > FLOWS_MAX) {
+            tbed_flows_close(*flows_ret);
+            *flows_ret = NULL;
+        }
+    }
+    return status;
+}
+
+static enum tbed_status find(struct answer *answer, const struct answer_part *part, struct found *found)
+{
+    enum tbed_status status = make_around(answer, part, &found->flows);
+    found->is_wider = found->flows != NULL;
+    if (status == TBED_OK && found->flows == NULL && !is_too_much(answer, part, NBYTES_MAX))
+        status = make(answer, part, NULL, FLOWS_MAX, &found->flows);
+    return status;
+}
+
+static void put_flows(struct answer *answer, const struct found *found, size_t most)
 {
     tbed_json_object_open(&answer->json, NULL);
-    put_arrows(answer, flows, most);
-    put_async(answer, flows);
-    tbed_json_u64(&answer->json, "total", flows != NULL ? count_flows(flows) : 0);
-    tbed_json_bool(&answer->json, "complete", flows != NULL); /* false: the window is too large */
+    put_arrows(answer, found, most);
+    put_async(answer, found, most);
+    tbed_json_u64(&answer->json, "total", count_inside(found));
+    tbed_json_bool(&answer->json, "complete", found->flows != NULL); /* false: the window is too large */
     answer_names(answer);
     tbed_json_object_close(&answer->json);
 }
@@ -145,18 +183,19 @@ enum answer_status answer_flows(struct answer *answer)
 {
     struct answer_part part;
     enum answer_status answer_status;
-    struct tbed_flows *flows = NULL;
+    struct found found = {0};
     uint64_t most = FLOWS_USUAL;
     if (!request_number(answer->request, "max", 1, FLOWS_MAX, &most))
         return ANSWER_BAD;
     if (answer_part_open_plain(answer, &part, &answer_status)) {
-        enum tbed_status status =
-            is_too_much(answer, &part) ? TBED_OK : make(answer, &part, NULL, most, &flows);
+        found.begin_tick = part.begin_tick;
+        found.end_tick = part.end_tick;
+        enum tbed_status status = find(answer, &part, &found);
         answer_status = status == TBED_OK ? ANSWER_OK : answer_fail(answer, status);
     }
     if (answer_status == ANSWER_OK)
-        put_flows(answer, flows, most);
-    tbed_flows_close(flows);
+        put_flows(answer, &found, most);
+    tbed_flows_close(found.flows);
     answer_part_close(&part);
     return answer_status;
 }

@@ -12,8 +12,12 @@
 struct looks_color draw_color(const struct picture *picture, const struct tbed_name *label);
 
 void draw_track(const struct picture *picture, const struct picture_panel *panel, const struct row *row);
+void draw_async(const struct picture *picture, const struct picture_panel *panel, const struct row *row);
 void draw_counter(const struct picture *picture, const struct picture_panel *panel, const struct row *row);
 void draw_memory(const struct picture *picture, const struct picture_panel *panel, const struct row *row);
+
+/* Of flows, over the rows: from each of their points to the next. */
+void draw_arrows(const struct picture *picture, const struct picture_panel *panel);
 
 /* The headings on the left, and the lines between rows. */
 void draw_heads(const struct picture *picture, const struct picture_panel *panel);

@@ -199,6 +199,12 @@ static void put_hidden(struct line *line, const struct picture_panel *panel)
     if (tracks > 0)
         put_count(line, tracks, "track with the least time in spans left out",
                   "tracks with the least time in spans left out", color);
+    if (panel_flows_hidden(data) > 0)
+        put_count(
+            line, panel_flows_hidden(data),
+            "flow or asynchronous span is not drawn: its begin or end is missing, or there are too many",
+            "flows or asynchronous spans are not drawn: their begin or end is missing, or there are too many",
+            color);
     if (panel->plot_left_out > 0)
         put_count(line, panel->plot_left_out, "plot left out", "plots left out", color);
     if (panel->constant_count > 0)

@@ -89,6 +89,15 @@ static void draw_plot_head(const struct picture *picture, const struct picture_p
               unit);
 }
 
+static void draw_async_head(const struct picture *picture, const struct picture_panel *panel,
+                            const struct row *row)
+{
+    char below[64] = "";
+    if (row->depths < panel->panel.async.row_count)
+        snprintf(below, sizeof below, "%u of %u rows", row->depths, panel->panel.async.row_count);
+    draw_head(picture, row, ROWS_PAD, CANVAS_USUAL, "Asynchronous spans", "", below);
+}
+
 void draw_heads(const struct picture *picture, const struct picture_panel *panel)
 {
     canvas_fill(picture->canvas, 0, panel->rows_y, picture->left - 1, panel->rows_end - panel->rows_y,
@@ -101,6 +110,8 @@ void draw_heads(const struct picture *picture, const struct picture_panel *panel
             draw_process_head(picture, panel, row);
         else if (row->kind == ROW_TRACK)
             draw_track_head(picture, panel, row);
+        else if (row->kind == ROW_ASYNC)
+            draw_async_head(picture, panel, row);
         else
             draw_plot_head(picture, panel, row);
         canvas_fill(picture->canvas, 0, row->y + row->height - 1, picture->left + picture->width, 1,

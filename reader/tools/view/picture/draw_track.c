@@ -1,5 +1,5 @@
 /*
- * The spans of a track, its marks, and where events are missing. A span begins and ends at whole pixels, with a gap to the next
+ * The spans of a track, its marks, and where events are missing; and asynchronous spans. A span begins and ends at whole pixels, with a gap to the next
  * if it is wide enough; a filling, which stands for several, is lighter the less of it is busy.
  *
  * SPDX-License-Identifier: MIT
@@ -22,15 +22,16 @@ struct place {
 
 /* ---- Spans ---- */
 
+/* 'top' is that of depth 0. */
 static struct place place_of(const struct picture *picture, const struct picture_panel *panel,
-                             const struct row *row, const struct tbed_window_part *part)
+                             const struct tbed_window_part *part, double top)
 {
     double x = floor(rows_x(picture, panel, part->begin_tick) + 1e-6);
     double end = floor(rows_x(picture, panel, part->end_tick) + 1e-6);
     double most = picture->left + panel->width;
     x = fmin(x, most - 1);
     return (struct place){.x = x,
-                          .y = row->y + picture->strip + part->depth * picture->span_height,
+                          .y = top + part->depth * picture->span_height,
                           .width = fmax(1, fmin(end, most) - x),
                           .height = picture->span_height - 1};
 }
@@ -63,10 +64,10 @@ static void draw_label(const struct picture *picture, const struct place *place,
     canvas_unclip(picture->canvas);
 }
 
-static void draw_part(const struct picture *picture, const struct picture_panel *panel, const struct row *row,
-                      const struct tbed_window_part *part)
+static void draw_part(const struct picture *picture, const struct picture_panel *panel,
+                      const struct tbed_window_part *part, double top)
 {
-    struct place place = place_of(picture, panel, row, part);
+    struct place place = place_of(picture, panel, part, top);
     struct tbed_name label = panel_label(&panel->panel, part->id);
     struct looks_color color = draw_color(picture, &label);
     if (part->count == 1) {
@@ -88,8 +89,27 @@ static void draw_parts(const struct picture *picture, const struct picture_panel
         const struct tbed_window_part *part =
             tbed_window_part(panel->panel.window, row->track->first_part + i);
         if (part->depth < row->depths)
-            draw_part(picture, panel, row, part);
+            draw_part(picture, panel, part, row->y + picture->strip);
     }
+}
+
+void draw_async(const struct picture *picture, const struct picture_panel *panel, const struct row *row)
+{
+    const struct panel *data = &panel->panel;
+    canvas_clip(picture->canvas, picture->left, row->y, picture->width, row->height);
+    for (size_t i = 0; i < data->async.spans.count; i++) {
+        const struct flow_row_span *span = &data->async.spans.items[i];
+        uint64_t begin = span->flow->begin_tick, end = begin + span->flow->ticks;
+        struct tbed_window_part part = {.begin_tick = begin > data->begin_tick ? begin : data->begin_tick,
+                                        .end_tick = end,
+                                        .ticks = span->flow->ticks,
+                                        .count = 1,
+                                        .depth = span->row,
+                                        .id = span->flow->id};
+        if (span->row < row->depths)
+            draw_part(picture, panel, &part, row->y + 1);
+    }
+    canvas_unclip(picture->canvas);
 }
 
 /* ---- Where events are missing ---- */

@@ -11,6 +11,7 @@
 #define PARTS_MAX    ((size_t)2 << 20)
 #define MOMENTS_MIN  16u
 #define TIMELINE_MAX ((size_t)4 << 20) /* names times moments */
+#define FLOWS_MAX    4096u
 
 /* ---- The window ---- */
 
@@ -104,6 +105,36 @@ static enum tbed_status make_allocations(struct panel *panel)
         return TBED_OK;
     options.moment_count = panel->column_count;
     return tbed_allocations_make(panel->trace->reader, &options, &panel->allocations);
+}
+
+static enum tbed_status make_flows(struct panel *panel)
+{
+    struct tbed_flows_options options = {.size = sizeof options,
+                                         .thread_count = panel->jobs,
+                                         .filter = panel->filter,
+                                         .slowest_count = FLOWS_MAX,
+                                         .name = tool_places_name,
+                                         .name_context = &panel->trace->places,
+                                         .prepare = tool_places_prepare};
+    if (panel->totals.async_event_count + panel->totals.flow_event_count == 0)
+        return TBED_OK;
+    enum tbed_status status = tbed_flows_make(panel->trace->reader, &options, &panel->flows);
+    if (status == TBED_OK &&
+        !flow_rows_make(&panel->async, panel->flows, panel->begin_tick, panel->end_tick, FLOWS_MAX))
+        status = TBED_ERR_MEMORY;
+    return status;
+}
+
+uint64_t panel_flows_hidden(const struct panel *panel)
+{
+    const struct tbed_flow_row *row;
+    uint64_t total, count = 0;
+    if (panel->flows == NULL)
+        return 0;
+    total = flow_rows_total(panel->flows);
+    for (size_t i = 0; (row = tbed_flows_row(panel->flows, i)) != NULL; i++)
+        count += row->open_count + row->lost_end_count;
+    return count + (total > FLOWS_MAX ? total - FLOWS_MAX : 0);
 }
 
 /* Columns of a pixel: the filter's window may be longer than the panel's. */
@@ -247,6 +278,8 @@ static enum tbed_status read_all(struct panel *panel, uint32_t depth_count, size
         status = make_timeline(panel);
     if (status == TBED_OK)
         status = make_allocations(panel);
+    if (status == TBED_OK)
+        status = make_flows(panel);
     if (status == TBED_OK && !(prepare_names(panel) && list_tracks(panel)))
         status = TBED_ERR_MEMORY;
     if (status != TBED_OK)
@@ -277,6 +310,8 @@ void panel_close(struct panel *panel)
         tbed_vector_free(&panel->tracks.items[i].gaps.vector);
     }
     tbed_vector_free(&panel->tracks.vector);
+    flow_rows_free(&panel->async);
+    tbed_flows_close(panel->flows);
     tbed_allocations_close(panel->allocations);
     tbed_timeline_close(panel->timeline);
     tbed_statistics_close(panel->statistics);

@@ -6,11 +6,12 @@
 #ifndef TRACEBED_VIEW_PANEL_H
 #define TRACEBED_VIEW_PANEL_H
 
+#include "reader/core/base/vector.h"
+#include "reader/tools/view/flow_rows.h"
 #include "reader/tools/view/view.h"
 
-#include "reader/core/base/vector.h"
-
 #include <tracebed/analysis.h>
+#include <tracebed/flows.h>
 #include <tracebed/timeline.h>
 #include <tracebed/window.h>
 
@@ -50,6 +51,8 @@ struct panel {
     struct tbed_timeline *timeline;         /* NULL: no counters */
     struct tbed_allocations *allocations;   /* NULL: none */
     bool hides_allocations;                 /* because the filter does not apply to them */
+    struct tbed_flows *flows;               /* NULL: none */
+    struct flow_rows async;                 /* asynchronous spans of 'flows' */
     TBED_VECTOR(struct panel_track) tracks; /* with event blocks, in order of their numbers */
     size_t idle_count;   /* tracks without anything in the window, which are not among them */
     size_t hidden_count; /* tracks with the least time in spans, of too many */
@@ -71,6 +74,9 @@ double panel_time(const struct panel *panel, uint64_t ticks);
 
 /* The label of an id, not terminated; one of 64 KiB or more is "<too long>", as in a report. */
 struct tbed_name panel_label(const struct panel *panel, uint32_t id);
+
+/* Of flows and asynchronous spans, those that are not drawn: they have no begin or no end in the window, or are too many. */
+uint64_t panel_flows_hidden(const struct panel *panel);
 
 /* Marks and gaps of the tracks, and where blocks are missing. False: no memory. */
 bool panel_read_marks(struct panel *panel);

@@ -114,6 +114,11 @@ static bool has_one_moment(const struct tbed_timeline *timeline, const struct tb
     return count < 2;
 }
 
+static bool add_async(struct picture_panel *panel)
+{
+    return panel->panel.async.spans.count == 0 || add_row(panel, (struct row){.kind = ROW_ASYNC});
+}
+
 static bool add_plots(struct picture_panel *panel)
 {
     const struct tbed_timeline_counter *counter;
@@ -155,10 +160,11 @@ static double height_of(const struct picture *picture, const struct row *row)
         return 0;
     if (row->kind == ROW_PROCESS)
         return PROCESS_HEIGHT;
-    if (row->kind != ROW_TRACK)
+    if (row->kind != ROW_TRACK && row->kind != ROW_ASYNC)
         return PLOT_HEIGHT;
     uint32_t depths = row->depths > 0 ? row->depths : 1;
-    return picture->strip + depths * picture->span_height + TRACK_PAD;
+    double strip = row->kind == ROW_TRACK ? picture->strip : TRACK_PAD - 1;
+    return strip + depths * picture->span_height + TRACK_PAD;
 }
 
 static double frame_height(const struct picture *picture, const struct picture_panel *panel)
@@ -178,8 +184,10 @@ static double set_depths(struct picture *picture, uint32_t most)
         height += frame_height(picture, panel);
         for (size_t k = 0; k < panel->rows.count; k++) {
             struct row *row = &panel->rows.items[k];
-            if (row->kind == ROW_TRACK)
-                row->depths = row->track->depth_count < most ? row->track->depth_count : most;
+            uint32_t depth_count = row->kind == ROW_TRACK   ? row->track->depth_count
+                                   : row->kind == ROW_ASYNC ? panel->panel.async.row_count
+                                                            : 0;
+            row->depths = depth_count < most ? depth_count : most;
             height += height_of(picture, row);
         }
     }
@@ -311,7 +319,7 @@ bool rows_place(struct picture *picture)
     double y = 0;
     for (size_t i = 0; i < picture->panel_count; i++) {
         struct picture_panel *panel = &picture->panels[i];
-        if (!add_tracks(panel) || !add_plots(panel))
+        if (!add_tracks(panel) || !add_async(panel) || !add_plots(panel))
             return false;
         find_legend(panel);
     }

@@ -14,7 +14,7 @@
 #define ROWS_LEGEND_MAX 10
 #define ROWS_PAD        16 /* around everything */
 
-enum row_kind { ROW_PROCESS, ROW_TRACK, ROW_COUNTER, ROW_MEMORY };
+enum row_kind { ROW_PROCESS, ROW_TRACK, ROW_ASYNC, ROW_COUNTER, ROW_MEMORY };
 
 struct row {
     enum row_kind kind;
