@@ -438,6 +438,15 @@ def test_a_flow_has_an_arrow_between_each_two_of_its_points(folder):
         need(arrows, "there are none")
         first, step = arrows[0][0][1], 1000000
         need(arrows == [(("main", first), ("worker 1", first + step)), (("worker 1", first + step), ("worker 2", first + 2 * step))], f"{arrows}")
+        within = server.ask("flows", b=first + step // 4, e=first + step // 2)
+        need(len(within["arrows"]) == 2 and within["left_out"] == 0, f"a window inside of a flow has {within}")
+        spans = server.ask("flows")["async"]
+        middle = (spans[0]["b"] + spans[0]["e"]) // 2
+        wanted = [span for span in spans if span["b"] <= middle <= span["e"]]
+        found = server.ask("flows", b=middle, e=middle + 10)["async"]
+        need(len(wanted) == 3 and found == wanted, f"a window inside of asynchronous spans has {found}, not {wanted}")
+        few = server.ask("flows", max=5)
+        need(len(few["async"]) == 5 and few["left_out"] == len(spans) - 5, f"of {len(spans)}, {few['left_out']} are left out")
 
 
 def test_a_live_trace_grows(folder):

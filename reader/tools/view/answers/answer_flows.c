@@ -59,11 +59,9 @@ static void put_end(struct answer *answer, const char *key, uint32_t stream, uin
 }
 
 /* From each point of the flow to the next. */
-static void put_arrows_of(struct answer *answer, const struct tbed_flow *flow, size_t *left)
+static void put_arrows_of(struct answer *answer, const struct tbed_flow *flow)
 {
-    size_t count = flow->point_count - 1 < *left ? flow->point_count - 1 : *left;
-    *left -= count;
-    for (size_t i = 1; i <= count; i++) {
+    for (size_t i = 1; i < flow->point_count; i++) {
         const struct tbed_flow_point *from = &flow->points[i - 1], *to = &flow->points[i];
         tbed_json_object_open(&answer->json, NULL);
         tbed_json_u64(&answer->json, "id", answer_note(answer, flow->id));
@@ -73,21 +71,28 @@ static void put_arrows_of(struct answer *answer, const struct tbed_flow *flow, s
     }
 }
 
-static void put_arrows(struct answer *answer, const struct found *found, size_t left)
+/* Those of the slowest flows, at most 'left' arrows. Returns how many flows these are. */
+static uint64_t put_arrows(struct answer *answer, const struct found *found, size_t left)
 {
     const struct tbed_flow *flow;
+    uint64_t count = 0;
     size_t index = 0;
     tbed_json_array_open(&answer->json, "arrows");
     while (found->flows != NULL &&
            (flow = flow_rows_next(found->flows, found->begin_tick, found->end_tick, &index)) != NULL)
-        if (!flow->is_async)
-            put_arrows_of(answer, flow, &left);
+        if (!flow->is_async && flow->point_count - 1 <= left) {
+            put_arrows_of(answer, flow);
+            left -= flow->point_count - 1;
+            count++;
+        }
     tbed_json_array_close(&answer->json);
+    return count;
 }
 
 /* ---- Asynchronous spans ---- */
 
-static void put_async(struct answer *answer, const struct found *found, size_t most)
+/* Returns how many. */
+static uint64_t put_async(struct answer *answer, const struct found *found, size_t most)
 {
     struct flow_rows rows = {0};
     tbed_json_array_open(&answer->json, "async");
@@ -105,9 +110,12 @@ static void put_async(struct answer *answer, const struct found *found, size_t m
         tbed_json_object_close(&answer->json);
     }
     tbed_json_array_close(&answer->json);
+    uint64_t count = rows.spans.count;
     flow_rows_free(&rows);
+    return count;
 }
 
+/* Blocks may be much smaller than a page, so their size is taken from that of the file. */
 static bool is_too_much(struct answer *answer, const struct answer_part *part, uint64_t nbytes_max)
 {
     struct tbed_stream_info stream;
@@ -117,7 +125,8 @@ static bool is_too_much(struct answer *answer, const struct answer_part *part, u
         tbed_filter_blocks(part->filter, answer->trace->reader, stream.stream, &first, &count);
         block_count += count;
     }
-    return block_count > nbytes_max / answer->info.page_nbytes;
+    return (double)block_count * (double)answer->info.file_nbytes >
+           (double)nbytes_max * (double)answer->info.event_block_count;
 }
 
 static enum tbed_status widen(struct answer *answer, const struct answer_part *part, uint64_t ticks,
@@ -171,9 +180,9 @@ static enum tbed_status find(struct answer *answer, const struct answer_part *pa
 static void put_flows(struct answer *answer, const struct found *found, size_t most)
 {
     tbed_json_object_open(&answer->json, NULL);
-    put_arrows(answer, found, most);
-    put_async(answer, found, most);
-    tbed_json_u64(&answer->json, "total", count_inside(found));
+    uint64_t count = put_arrows(answer, found, most);
+    count += put_async(answer, found, most);
+    tbed_json_u64(&answer->json, "left_out", count_inside(found) - count);
     tbed_json_bool(&answer->json, "complete", found->flows != NULL); /* false: the window is too large */
     answer_names(answer);
     tbed_json_object_close(&answer->json);

@@ -222,7 +222,7 @@ async function extrasOf(job, run) {
         asked.push(ask("plots", { ...time, w: columns }, signal).then(answer => { made.plots = answer.plots; }));
     if (has.flows || has.async)
         asked.push(stillness(signal).then(() => ask("flows", { ...time, max: 500 }, signal)).then(answer => {
-            Object.assign(made, { arrows: answer.arrows, async: answer.async, names: answer.names ?? {} });
+            Object.assign(made, { arrows: answer.arrows, async: answer.async, names: answer.names ?? {}, flowsLeftOut: answer.complete ? answer.left_out : Infinity });
         }));
     await Promise.all(asked);
     extras[f] = made;

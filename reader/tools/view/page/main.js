@@ -1,6 +1,6 @@
 // The start of the page: asks what there is, and connects the parts.
 // SPDX-License-Identifier: MIT
-import { ask, forgetPictures, load, loadOverview, onTrouble, sums, watch } from "./api.js";
+import { ask, extras, forgetPictures, load, loadOverview, onTrouble, sums, watch } from "./api.js";
 import { showDetails, startDetails } from "./details.js";
 import { drawPicture, fitPicture, pictureWidth, startDrawing } from "./draw.js";
 import { showFlame, showTree, startFlame } from "./flame.js";
@@ -156,6 +156,10 @@ function showQuality() {
         text.push("the file has no more detail here");
     else
         text.push(...state.files.map(file => file.left_out).filter(left => left));
+    const flowsLeftOut = extras.reduce((all, extra) => all + (extra?.flowsLeftOut ?? 0), 0);
+    if (flowsLeftOut)
+        text.push(flowsLeftOut < Infinity ? `${plural(flowsLeftOut, "flow or asynchronous span", "flows or asynchronous spans")} not drawn`
+            : "flows and asynchronous spans appear in smaller parts");
     byId("quality").textContent = loading === "failed" ? "no answer" : text.join(" · ");
     const lost = state.files.reduce((all, file) => all + file.dropped_count, 0);
     byId("quality").title = `${plural(total("unknown"), "span")} without a begin; ${plural(lost, "dropped event")} in all; ${plural(total("blocks"), "block")} read`;
@@ -204,7 +208,7 @@ function connect() {
     on("view", () => reload());
     on("view", () => { byId("undo").disabled = !state.past.length; byId("redo").disabled = !state.future.length; });
     on("shown overview range selected hits bookmarks loading extras shifts", redraw);
-    on("loading view", showQuality);
+    on("loading view extras", showQuality);
     on("data extras tracks theme files", () => { layOut(); redraw(); });
     on("tracks only shifts", reload);
     on("tab", showTab);

@@ -185,7 +185,7 @@ export function insideGaps({ f = 0, b, e }, ticks) {
 }
 
 export function insideFlows({ f = 0, b, e, max = 500 }) {
-    const { arrows = [], async = [], names = {}, complete = true } = stored[f].facts.flows ?? {};
+    const { arrows = [], async = [], names = {}, left_out = 0, complete = true } = stored[f].facts.flows ?? {};
     return { arrows: arrows.filter(({ from, to }) => Math.min(from.t, to.t) < e && Math.max(from.t, to.t) >= b).slice(0, max),
-        async: async.filter(one => one.b < e && one.e >= b).slice(0, max), names: { ...names }, complete };
+        async: async.filter(one => one.b < e && one.e >= b).slice(0, max), names: { ...names }, left_out, complete };
 }
