@@ -22,7 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "reader/tests/tools"), str(ROOT / "ninja/checks")]
 import browser  # noqa: E402
 import cases  # noqa: E402
-import view_page_test as view  # noqa: E402
+import view_case as view  # noqa: E402
 
 PICTURES = ROOT / "docs/pictures"
 WIDTH, HEIGHT = 1200, 700
