@@ -15,6 +15,7 @@ import http.client
 import json
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -447,6 +448,20 @@ def test_a_flow_has_an_arrow_between_each_two_of_its_points(folder):
         need(len(wanted) == 3 and found == wanted, f"a window inside of asynchronous spans has {found}, not {wanted}")
         few = server.ask("flows", max=5)
         need(len(few["async"]) == 5 and few["left_out"] == len(spans) - 5, f"of {len(spans)}, {few['left_out']} are left out")
+
+
+def test_a_profile_is_imported_while_the_page_loads(folder):
+    cases.output_of(folder, PAGE_PROGRAM, "work", "work.tbed", "0")
+    profile = folder / "work.mm_profdata"
+    cases.output_of(folder, cases.TRACEBED, "export", "--to=mm_profdata", "-o", profile, "work.tbed")
+    with serve("--no-browser", profile) as server:
+        page, trace = server.get("")[0], server.ask("trace")
+        need(page == 200 and trace["files"][0]["tracks"], f"{page} {trace}")
+        need(server.ask("window", w=100)["span_count"] > 30000, "spans are missing")
+    process = subprocess.Popen([cases.TRACEBED, "view", "--no-browser", profile], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192)))
+    address, problem = process.communicate(timeout=SECONDS_MAX)
+    need(process.returncode == 2 and address.startswith("http://") and "File too large" in problem, f"{process.returncode} {problem}")
 
 
 def test_a_live_trace_grows(folder):

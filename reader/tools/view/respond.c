@@ -94,7 +94,8 @@ static enum answer_status respond(struct answer *answer, struct view_response *r
     struct request *request = answer->request;
     const struct call *call = find_call(request->path);
     if (call != NULL)
-        return answer_in_turn(answer, call);
+        return view_wait_open(answer->view) ? answer_in_turn(answer, call)
+                                            : answer_refuse(answer, ANSWER_CANCELLED, "the server ends");
     if (!view_page_file(*request->path != '\0' ? request->path : "index.html", response))
         return answer_refuse(answer, ANSWER_NONE, "there is nothing at this address");
     return request_allows(request, "") ? ANSWER_OK : ANSWER_BAD;

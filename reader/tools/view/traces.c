@@ -81,6 +81,8 @@ void view_start(struct view *view, struct view_trace *traces, size_t count)
     view->trace_count = count;
     pthread_mutex_init(&view->windows_lock, NULL);
     pthread_cond_init(&view->turns_changed, NULL);
+    pthread_cond_init(&view->opened, NULL);
+    view->is_open = true;
     for (size_t i = 0; i < count; i++) {
         pthread_rwlock_init(&traces[i].lock, NULL);
         pthread_mutex_init(&traces[i].facts_lock, NULL);
@@ -88,15 +90,36 @@ void view_start(struct view *view, struct view_trace *traces, size_t count)
     }
 }
 
-int view_open(struct view *view, char *const *paths, size_t count)
+void view_prepare(struct view *view, size_t count)
 {
-    int exit = -1;
     struct view_trace *traces = tool_realloc(NULL, count * sizeof *traces);
     memset(traces, 0, count * sizeof *traces);
     view_start(view, traces, count);
-    for (size_t i = 0; i < count && exit < 0; i++)
-        exit = open_trace(view, &traces[i], paths[i]);
-    return exit;
+    view->is_open = false;
+}
+
+int view_open(struct view *view, char *const *paths)
+{
+    int exit = -1;
+    for (size_t i = 0; i < view->trace_count && exit < 0; i++)
+        exit = open_trace(view, &view->traces[i], paths[i]);
+    if (exit >= 0)
+        return exit;
+    pthread_mutex_lock(&view->windows_lock);
+    view->is_open = true;
+    pthread_cond_broadcast(&view->opened);
+    pthread_mutex_unlock(&view->windows_lock);
+    return -1;
+}
+
+bool view_wait_open(struct view *view)
+{
+    pthread_mutex_lock(&view->windows_lock);
+    while (!view->is_open && !__atomic_load_n(&view->is_ending, __ATOMIC_RELAXED))
+        pthread_cond_wait(&view->opened, &view->windows_lock);
+    bool is_open = view->is_open;
+    pthread_mutex_unlock(&view->windows_lock);
+    return is_open;
 }
 
 static void close_trace(struct view_trace *trace)
@@ -117,6 +140,7 @@ void view_close(struct view *view)
         close_trace(&view->traces[i]);
     if (view->traces != NULL) {
         pthread_cond_destroy(&view->turns_changed);
+        pthread_cond_destroy(&view->opened);
         pthread_mutex_destroy(&view->windows_lock);
     }
     free(view->traces);
@@ -274,5 +298,6 @@ void view_cancel(struct view *view)
     for (size_t i = 0; i < VIEW_TURNS_MAX; i++)
         __atomic_store_n(&view->turns[i].is_cancelled, true, __ATOMIC_RELAXED);
     pthread_cond_broadcast(&view->turns_changed);
+    pthread_cond_broadcast(&view->opened);
     pthread_mutex_unlock(&view->windows_lock);
 }

@@ -87,15 +87,24 @@ struct view {
     struct view_window windows[VIEW_WINDOWS_MAX];
     struct view_turn turns[VIEW_TURNS_MAX]; /* of the same lock */
     pthread_cond_t turns_changed;
+    bool is_open; /* of the same lock: the traces can be read */
+    pthread_cond_t opened;
     bool is_ending; /* atomic */
 };
 
 /* Takes traces whose readers are, or will be, open, and which are zero otherwise; view_close() frees them. */
 void view_start(struct view *view, struct view_trace *traces, size_t count);
 
-/* Opens the files. Returns -1, or the exit status after a complaint. */
-int view_open(struct view *view, char *const *paths, size_t count);
+/*
+ * Starts a view of so many files, and opens them. Between the two, requests for anything of a trace wait. view_open() returns
+ * -1, or the exit status after a complaint.
+ */
+void view_prepare(struct view *view, size_t count);
+int view_open(struct view *view, char *const *paths);
 void view_close(struct view *view);
+
+/* Waits until the files are open. False: the view ends. */
+bool view_wait_open(struct view *view);
 
 /* Picks up what a live trace has got since, unless its answers leave no time for it. */
 void view_trace_refresh(struct view *view, struct view_trace *trace);

@@ -309,33 +309,67 @@ static int exit_status(const struct view *view)
     return is_damaged ? TOOL_FOUND : TOOL_FINE;
 }
 
-static int serve(struct command *command)
+/* A file in another format is imported first. */
+static bool opens_slowly(char *const *paths, size_t count)
 {
-    sigset_t ends, before;
-    int number;
-    block_signals(&ends, &before);
-    struct view_server *server = view_server_start(&command->view, (uint16_t)command->port);
-    if (server == NULL) {
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
-        return TOOL_TROUBLE;
-    }
+    for (size_t i = 0; i < count; i++)
+        if (tool_format(paths[i]) != NULL)
+            return true;
+    return false;
+}
+
+static void announce(const struct command *command, const struct view_server *server)
+{
     printf("%s\n", view_server_address(server));
     fflush(stdout);
     if (!command->no_browser && has_desktop() && !start_browser(view_server_first_address(server)))
         tool_complain("view: xdg-open is missing; open the address in a browser");
-    sigwait(&ends, &number);
-    bool is_stopped = view_server_stop(server);
-    int exit = tool_finish(exit_status(&command->view));
-    if (!is_stopped)
-        _exit(exit); /* answers still use the traces */
+}
+
+/* Opens the files while the server is running: the browser may load the page meanwhile, if that takes a while. */
+static int open_and_wait(struct command *command, const struct view_server *server, char *const *paths,
+                         const sigset_t *ends, const sigset_t *before)
+{
+    int number;
+    bool is_slow = opens_slowly(paths, command->view.trace_count);
+    if (is_slow)
+        announce(command, server);
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+    int exit = view_open(&command->view, paths);
+    pthread_sigmask(SIG_BLOCK, ends, NULL);
+    if (exit >= 0)
+        return exit;
+    if (!is_slow)
+        announce(command, server);
+    sigwait(ends, &number);
+    return -1;
+}
+
+static int serve(struct command *command, char *const *paths)
+{
+    sigset_t ends, before;
+    block_signals(&ends, &before);
+    struct view_server *server = view_server_start(&command->view, (uint16_t)command->port);
+    int exit = TOOL_TROUBLE;
+    if (server != NULL) {
+        exit = open_and_wait(command, server, paths, &ends, &before);
+        bool is_stopped = view_server_stop(server);
+        if (exit < 0)
+            exit = tool_finish(exit_status(&command->view));
+        if (!is_stopped)
+            _exit(exit); /* answers still use the traces */
+    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return exit;
 }
 
-static int make_file(struct command *command)
+static int make_file(struct command *command, char *const *paths)
 {
-    int exit = command->html.path != NULL ? html_make(&command->view, &command->html)
-                                          : picture_make(&command->view, &command->picture);
+    int exit = view_open(&command->view, paths);
+    if (exit >= 0)
+        return exit;
+    exit = command->html.path != NULL ? html_make(&command->view, &command->html)
+                                      : picture_make(&command->view, &command->picture);
     return exit < 0 ? tool_finish(exit_status(&command->view)) : exit;
 }
 
@@ -346,10 +380,11 @@ static int run(int argc, char **argv)
                                           .height = PICTURE_HEIGHT_USUAL,
                                           .depth = PICTURE_DEPTH_USUAL}};
     int exit = parse(argc, argv, &command);
-    if (exit < 0)
-        exit = view_open(&command.view, argv + optind, (size_t)(argc - optind));
-    if (exit < 0)
-        exit = output_of(&command) != NULL ? make_file(&command) : serve(&command);
+    char *const *paths = argv + optind;
+    if (exit < 0) {
+        view_prepare(&command.view, (size_t)(argc - optind));
+        exit = output_of(&command) != NULL ? make_file(&command, paths) : serve(&command, paths);
+    }
     view_close(&command.view);
     return exit;
 }
