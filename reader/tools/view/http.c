@@ -34,7 +34,6 @@
     X(start_daemon)                                                                                          \
     X(stop_daemon)                                                                                           \
     X(quiesce_daemon)                                                                                        \
-    X(get_daemon_info)                                                                                       \
     X(lookup_connection_value)                                                                               \
     X(create_response_from_buffer)                                                                           \
     X(add_response_header)                                                                                   \
@@ -257,21 +256,41 @@ static bool make_secret(char secret[SECRET_NBYTES + 1])
     return true;
 }
 
-static bool listen_at(struct view_server *server, uint16_t port)
+/* Returns -1 with errno. */
+static int open_socket(uint16_t port, uint16_t *port_ret)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
+    socklen_t nbytes = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+        bind(fd, (struct sockaddr *)&address, nbytes) == 0 && listen(fd, SOMAXCONN) == 0 &&
+        getsockname(fd, (struct sockaddr *)&address, &nbytes) == 0) {
+        *port_ret = ntohs(address.sin_port);
+        return fd;
+    }
+    int system_errno = errno;
+    if (fd >= 0)
+        close(fd);
+    errno = system_errno;
+    return -1;
+}
+
+/* The port is known before the first request comes. */
+static bool listen_at(struct view_server *server, uint16_t port)
+{
+    int fd = open_socket(port, &server->port);
+    if (fd < 0)
+        return false;
     errno = 0;
     server->daemon = server->library.start_daemon(
         MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD, port, NULL, NULL, on_request, server,
-        MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address, MHD_OPTION_URI_LOG_CALLBACK, on_uri, NULL,
-        MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_END);
-    const union MHD_DaemonInfo *info =
-        server->daemon != NULL ? server->library.get_daemon_info(server->daemon, MHD_DAEMON_INFO_BIND_PORT)
-                               : NULL;
-    server->port = info != NULL ? info->port : 0;
-    return server->port != 0;
+        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_URI_LOG_CALLBACK, on_uri, NULL, MHD_OPTION_NOTIFY_COMPLETED,
+        on_completed, NULL, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_END);
+    if (server->daemon == NULL)
+        close(fd);
+    return server->daemon != NULL;
 }
 
 struct view_server *view_server_start(struct view *view, uint16_t port)

@@ -1,0 +1,27 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""
+The server of 'tracebed view' under ThreadSanitizer: answers at the same time, requests that overtake others, a trace that grows, and
+a profile that is being imported. A race ends the server with a status of its own, which fails the case.
+
+    python3 reader/tests/tools/view_threads_test.py
+
+Check: view-threads
+Needs: build/tsan/tracebed build/tsan/reader/tests/tools/view_program build/tsan/reader/tests/tools/view_page_program
+Needs: build/tsan/reader/tests/agreement/agreement_program
+Slow: starts servers that are several times slower than usual
+"""
+
+import os
+import sys
+
+if os.environ.get("TBED_BUILD") != "build/tsan":
+    os.environ.update(TBED_BUILD="build/tsan", TSAN_OPTIONS="die_after_fork=0")
+    os.execvp("setarch", ["setarch", "-R", sys.executable, *sys.argv])  # some versions need addresses that are not random
+
+from view_test import (  # noqa: F401
+    main, test_a_live_trace_grows, test_a_profile_is_imported_while_the_page_loads, test_every_call_answers_for_every_file,
+    test_of_long_answers_a_page_gets_the_newest_one, test_slow_answers_do_not_delay_others_and_two_files_are_apart)
+
+if __name__ == "__main__":
+    sys.exit(main(globals()))
