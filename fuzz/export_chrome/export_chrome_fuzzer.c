@@ -103,7 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
         return 0;
     struct tbed_reader *all[] = {open_sample(), reader, reader, open_sample()};
     check(all, 4, &options);
-    options.collapse_threads = options.absolute = true;
+    options.collapse_threads = options.absolute = options.skip_instants = options.skip_counters = true;
     options.minimum_ns = 1000;
     check(&reader, 1, &options);
     check(&reader, 0, &options);

@@ -156,6 +156,8 @@ static void add_report(struct tbed_chrome_report *sum, const struct tbed_chrome_
     sum->unknown_count += more->unknown_count;
     sum->argument_count += more->argument_count;
     sum->clipped_count += more->clipped_count;
+    sum->instant_count += more->instant_count;
+    sum->counter_count += more->counter_count;
 }
 
 void tbed_chrome_batches_close(struct chrome_batches *batches)

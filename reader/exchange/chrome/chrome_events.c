@@ -342,10 +342,16 @@ static void put_other(struct chrome_writer *chrome, const struct tbed_event *eve
 {
     switch (event->type) {
     case TBED_EVENT_INSTANT:
-        put_instant(chrome, event);
+        if (chrome->options.skip_instants)
+            chrome->report.instant_count++;
+        else
+            put_instant(chrome, event);
         break;
     case TBED_EVENT_COUNTER:
-        put_counter(chrome, event);
+        if (chrome->options.skip_counters)
+            chrome->report.counter_count++;
+        else
+            put_counter(chrome, event);
         break;
     case TBED_EVENT_MESSAGE:
         put_message(chrome, event);

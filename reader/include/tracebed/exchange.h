@@ -242,6 +242,7 @@ struct tbed_chrome_options {
     /* What to write of each trace, see <tracebed/filter.h>; NULL, or NULL for a trace: everything. Times stay the same. */
     const struct tbed_filter *const *filters;
     unsigned thread_count; /* 0: one per processor; the output is the same */
+    bool skip_instants, skip_counters;
 };
 
 /* What was written, and what was left out. */
@@ -257,6 +258,7 @@ struct tbed_chrome_report {
     /* Processes whose pid an earlier trace uses for another process; they get a free one. */
     uint64_t renumbered_count;
     uint64_t clipped_count; /* among them: spans with a time above 63 bits, written as the highest possible */
+    uint64_t instant_count, counter_count; /* left out because the options skip them */
 };
 
 /*

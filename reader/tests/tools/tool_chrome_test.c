@@ -138,6 +138,25 @@ static void every_kind_of_event_is_written_or_counted(void **state)
     free(text);
 }
 
+static void instants_and_counters_are_left_out_if_asked(void **state)
+{
+    (void)state;
+    const char *trace = make_kinds("few.tbed"), *out = in_folder("few.json");
+    struct run run = RUN("export", "--to=chrome", "--no-instants", "--no-counters", trace, "-o", out);
+    assert_int_equal(run.exit, 0);
+    assert_says(run.out, "few.json: exported: 10 events\n");
+    assert_says(run.out, "2 instants omitted, as asked for");
+    assert_says(run.out, "3 values of counters omitted, as asked for");
+    end_run(&run);
+    char *text = check("events", out, "");
+    assert_silent_on(text, "\"ph\": \"C\"");
+    assert_silent_on(text, "\"name\": \"tick\"");
+    assert_says(text, "\"cat\": \"message\", \"name\": \"beware\", \"ph\": \"i\"");
+    free(text);
+    EXPECT(2, "", "--no-instants does not apply to rtl-log", "export", "--to=rtl-log", "--no-instants", trace,
+           "-o", in_folder("few.log"));
+}
+
 static void short_spans_are_left_out(void **state)
 {
     (void)state;
@@ -350,6 +369,7 @@ int main(void)
         TEST(spans_equal_those_of_crox),
         TEST(spans_of_odd_profiles_equal_those_of_crox),
         TEST(every_kind_of_event_is_written_or_counted),
+        TEST(instants_and_counters_are_left_out_if_asked),
         TEST(short_spans_are_left_out),
         TEST(times_count_from_the_start_of_the_trace),
         TEST(a_span_longer_than_a_flight_recorder_begins_at_0),

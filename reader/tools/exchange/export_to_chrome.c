@@ -29,6 +29,8 @@ static void put_report(const struct export_request *request, const struct tbed_c
         printf("%s event%s\n", tool_format_count(events, report->event_count),
                report->event_count == 1 ? "" : "s");
     }
+    put_note(piped, report->instant_count, "instant", "omitted, as asked for");
+    put_note(piped, report->counter_count, "value", "of counters omitted, as asked for");
     put_note(piped, report->allocation_count, "allocation event", "omitted, not supported by the format");
     put_note(piped, report->unknown_count, "event", "of unknown types omitted");
     put_note(piped, report->unpaired_count, "span", "omitted, without a known begin");
@@ -46,6 +48,8 @@ enum tool_exit export_chrome(const struct export_request *request)
                                           .absolute = request->absolute,
                                           .collapse_threads = request->collapse_threads,
                                           .thread_count = request->jobs,
+                                          .skip_instants = request->no_instants,
+                                          .skip_counters = request->no_counters,
                                           .filters = (const struct tbed_filter *const *)request->filters};
     struct tbed_chrome_report report = {0};
     struct tbed_error error = {.offset = UINT64_MAX};

@@ -32,6 +32,8 @@ static const char help[] =
     "      --collapse-threads    let threads that follow one another share a row\n"
     "      --absolute            write whole microseconds since 1970 instead of the\n"
     "                            time since the start\n"
+    "      --no-instants         leave out instants\n"
+    "      --no-counters         leave out counters\n"
     "  -j, --jobs=N              use N threads (default: one per processor)\n"
     "\n"
     "rtl-log:\n"
@@ -61,6 +63,8 @@ enum {
     OPTION_TO,
     OPTION_COLLAPSE,
     OPTION_ABSOLUTE,
+    OPTION_NO_INSTANTS,
+    OPTION_NO_COUNTERS,
     OPTION_REBASE,
     OPTION_TID,
     OPTION_QUIRKS,
@@ -72,6 +76,8 @@ static const struct tool_option_scope scopes[] = {
     {OPTION_FORMAT_VERSION, "mm_profdata", NULL},
     {OPTION_COLLAPSE, "chrome", NULL},
     {OPTION_ABSOLUTE, "chrome", NULL},
+    {OPTION_NO_INSTANTS, "chrome", NULL},
+    {OPTION_NO_COUNTERS, "chrome", NULL},
     {'j', "chrome", NULL},
     {OPTION_REBASE, "rtl-log", NULL},
     {OPTION_TID, "rtl-log", NULL},
@@ -133,7 +139,7 @@ static enum tool_exit export_as(const struct tbed_format *format, const struct e
 struct options {
     const char *to, *out;
     const struct tbed_format *format;
-    bool overwrite, absolute, collapse_threads, quirks, exact;
+    bool overwrite, absolute, collapse_threads, no_instants, no_counters, quirks, exact;
     uint64_t version;
     unsigned jobs;
     struct tool_filter filter;
@@ -175,6 +181,8 @@ static int export_files(char **paths, size_t count, struct options *options)
                                      .absolute = options->absolute,
                                      .jobs = options->jobs,
                                      .collapse_threads = options->collapse_threads,
+                                     .no_instants = options->no_instants,
+                                     .no_counters = options->no_counters,
                                      .rebase = options->rebase,
                                      .tid = options->tid,
                                      .quirks = options->quirks,
@@ -255,6 +263,10 @@ static const char *take_option(struct options *options, int option, const char *
         options->collapse_threads = true;
     else if (option == OPTION_ABSOLUTE)
         options->absolute = true;
+    else if (option == OPTION_NO_INSTANTS)
+        options->no_instants = true;
+    else if (option == OPTION_NO_COUNTERS)
+        options->no_counters = true;
     else if (!tool_parse_u64(argument, UINT32_MAX, &options->version) || options->version == 0)
         return "--format-version: expected a number";
     return NULL;
@@ -291,6 +303,8 @@ static int take_options(struct options *options, int argc, char **argv)
                                           {"quirks", no_argument, NULL, OPTION_QUIRKS},
                                           {"exact", no_argument, NULL, OPTION_EXACT},
                                           {"absolute", no_argument, NULL, OPTION_ABSOLUTE},
+                                          {"no-instants", no_argument, NULL, OPTION_NO_INSTANTS},
+                                          {"no-counters", no_argument, NULL, OPTION_NO_COUNTERS},
                                           TOOL_COMMON_OPTIONS,
                                           {0}};
     int option, exit;

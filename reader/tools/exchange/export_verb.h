@@ -18,8 +18,8 @@ struct export_request {
     size_t reader_count;
     const char *to;
     bool overwrite;
-    uint32_t version;                /* version of the format; 0: the newest */
-    bool absolute, collapse_threads; /* for chrome */
+    uint32_t version;                                          /* version of the format; 0: the newest */
+    bool absolute, collapse_threads, no_instants, no_counters; /* for chrome */
     unsigned jobs;
     enum tbed_rtl_rebase rebase; /* for rtl-log */
     enum tbed_rtl_tid tid;
