@@ -251,6 +251,41 @@ static int compare_parts(const void *left, const void *right)
     return a->id < b->id ? -1 : a->id > b->id;
 }
 
+static bool are_in_order(const struct tbed_window_part *parts, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (compare_parts(&parts[i - 1], &parts[i]) > 0)
+            return false;
+    return true;
+}
+
+/*
+ * Copies parts in their order. They were made from the last to the first of each depth, nearly always, so that it is enough to
+ * divide them by depth. False: no memory.
+ */
+static bool copy_in_order(struct tbed_window_part *to, const struct tbed_window_part *parts, size_t count)
+{
+    size_t depth_count = 0, before = 0;
+    for (size_t i = 0; i < count; i++)
+        depth_count = parts[i].depth >= depth_count ? parts[i].depth + (size_t)1 : depth_count;
+    size_t *ends = calloc(depth_count + 1, sizeof *ends);
+    if (ends == NULL)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        ends[parts[i].depth + 1]++;
+    for (size_t i = 0; i < depth_count; i++)
+        ends[i + 1] += ends[i];
+    for (size_t i = count; i-- > 0;)
+        to[ends[parts[i].depth]++] = parts[i];
+    for (size_t i = 0; i < depth_count; i++) {
+        if (!are_in_order(to + before, ends[i] - before))
+            qsort(to + before, ends[i] - before, sizeof *to, compare_parts);
+        before = ends[i];
+    }
+    free(ends);
+    return true;
+}
+
 /* Of samples that are joined, it is not known how many spans there are. */
 static void mark_samples(struct tbed_window *window)
 {
@@ -278,11 +313,8 @@ static enum tbed_status collect(struct tbed_window *window, const struct window_
         if (tbed_window_is_cancelled(job))
             return TBED_ERR_CANCELLED;
         size_t count = piece->rows.parts.count;
-        struct tbed_window_part *parts = &window->parts[window->count];
-        if (count > 0)
-            memcpy(parts, piece->rows.parts.items, count * sizeof *parts);
-        if (count > 1)
-            qsort(parts, count, sizeof *parts, compare_parts);
+        if (!copy_in_order(&window->parts[window->count], piece->rows.parts.items, count))
+            return TBED_ERR_MEMORY;
         window->count += count;
         add_counts(&window->info, &piece->counts);
     }

@@ -79,7 +79,7 @@ static enum tbed_status add_spans(struct html_trace *trace, struct tbed_text *to
         html_spans_free(&spans);
         if (status != TBED_OK || to->nbytes <= most || to->is_out_of_memory)
             return status;
-        uint64_t excess = (to->nbytes - most) / 4 * 3 + 1024;
+        uint64_t excess = (to->nbytes - most) / 4 * 3 + room / 64; /* names do not become fewer as fast */
         if (i == ATTEMPTS || excess >= room)
             return NO_ROOM;
         room -= excess;
@@ -93,9 +93,9 @@ static enum tbed_status add_trace(struct html_trace *trace, struct tbed_text *to
 {
     struct tbed_text facts = {0};
     struct html_events events;
-    uint64_t span_count = 0, room = most - to->nbytes;
-    enum tbed_status status = html_spans_count(trace, &span_count);
-    uint64_t for_events = room / EVENTS_SHARE;
+    uint64_t room = most - to->nbytes, for_events = room / EVENTS_SHARE;
+    enum tbed_status status = html_spans_count(trace);
+    uint64_t span_count = trace->counts[0];
     if (span_count < (room - for_events) / SPAN_NBYTES)
         for_events = room - span_count * SPAN_NBYTES;
     if (status == TBED_OK)

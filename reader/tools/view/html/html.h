@@ -12,6 +12,7 @@
 
 #include "reader/tools/view/answers/answer.h"
 
+#define HTML_DURATIONS    65
 #define HTML_NBYTES_USUAL (UINT64_C(20) << 20)
 #define HTML_NBYTES_MIN   (UINT64_C(512) << 10)
 #define HTML_NBYTES_MAX   (UINT64_C(1) << 30)
@@ -40,15 +41,13 @@ struct html_trace {
     size_t number;             /* of the file */
     TBED_VECTOR(uint32_t) ids; /* that need names */
     TBED_VECTOR(struct html_category) categories;
+    uint64_t counts[HTML_DURATIONS]; /* of all spans, and of those that take at least 2^(i - 1) ticks */
+    uint64_t column_ticks, room;     /* of the spans that were made last; 0: none yet */
 };
 
 /* False: 'why_ret' says why not. */
 bool html_trace_open(struct html_trace *trace, struct view *view, size_t number, const char **why_ret);
 void html_trace_close(struct html_trace *trace);
-
-/* The same part of another time, in ticks since the first one; close it in any case. */
-enum tbed_status html_part_open(struct html_trace *trace, uint64_t begin, uint64_t end,
-                                struct answer_part *part_ret);
 
 /* Notes that an id needs a name. */
 void html_trace_note(struct html_trace *trace, uint32_t id);
@@ -58,16 +57,17 @@ struct html_spans {
     struct tbed_text packed;
     uint64_t column_ticks; /* shorter ones are joined if they begin in one column; 1: none is */
     uint64_t span_count, single_count, unknown_count;
+    size_t part_count;
     uint32_t *ids; /* that need names */
     size_t id_count;
 };
 void html_spans_free(struct html_spans *spans);
 
+/* Counts them all, by duration; before the next. */
+enum tbed_status html_spans_count(struct html_trace *trace);
+
 /* Makes as much detail as fits into 'room' bytes. */
 enum tbed_status html_spans_make(struct html_trace *trace, uint64_t room, struct html_spans *spans_ret);
-
-/* How many spans there are. */
-enum tbed_status html_spans_count(const struct html_trace *trace, uint64_t *count_ret);
 
 /* Events that are not spans, and the arguments of spans, each as the inside of a flat array of JSON. */
 struct html_list {

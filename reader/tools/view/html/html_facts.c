@@ -17,6 +17,20 @@
 
 /* ---- The trace ---- */
 
+/* Takes a part of the time, in ticks since the first one. */
+static enum tbed_status open_part(struct html_trace *trace, uint64_t begin, uint64_t end)
+{
+    char target[TARGET_NBYTES];
+    enum answer_status status;
+    snprintf(target, sizeof target, "window?b=%llu&e=%llu", (unsigned long long)begin,
+             (unsigned long long)(end > begin ? end : begin + 1));
+    if (!request_parse(&trace->request, target))
+        return TBED_ERR_ARGUMENT;
+    if (answer_part_open(&trace->answer, &trace->part, &status))
+        return TBED_OK;
+    return status == ANSWER_BAD ? TBED_ERR_ARGUMENT : TBED_ERR_MEMORY;
+}
+
 bool html_trace_open(struct html_trace *trace, struct view *view, size_t number, const char **why_ret)
 {
     struct view_trace *of = &view->traces[number];
@@ -26,8 +40,7 @@ bool html_trace_open(struct html_trace *trace, struct view *view, size_t number,
     answer_use_trace(&trace->answer, of);
     uint64_t end = of->has_window && of->window.end_tick != 0 ? of->window.end_tick : trace->answer.end_tick;
     uint64_t begin = answer_since(&trace->answer, of->window.begin_tick);
-    enum tbed_status status =
-        html_part_open(trace, of->has_window ? begin : 0, answer_since(&trace->answer, end), &trace->part);
+    enum tbed_status status = open_part(trace, of->has_window ? begin : 0, answer_since(&trace->answer, end));
     *why_ret = trace->request.problem[0] != '\0' ? trace->request.problem : tbed_status_text(status);
     return status == TBED_OK;
 }
@@ -39,21 +52,6 @@ void html_trace_close(struct html_trace *trace)
     tbed_vector_free(&trace->categories.vector);
     tbed_vector_free(&trace->answer.ids.vector);
     answer_leave_trace(&trace->answer);
-}
-
-enum tbed_status html_part_open(struct html_trace *trace, uint64_t begin, uint64_t end,
-                                struct answer_part *part_ret)
-{
-    char target[TARGET_NBYTES];
-    enum answer_status status;
-    snprintf(target, sizeof target, "window?b=%llu&e=%llu", (unsigned long long)begin,
-             (unsigned long long)(end > begin ? end : begin + 1));
-    *part_ret = (struct answer_part){0};
-    if (!request_parse(&trace->request, target))
-        return TBED_ERR_ARGUMENT;
-    if (answer_part_open(&trace->answer, part_ret, &status))
-        return TBED_OK;
-    return status == ANSWER_BAD ? TBED_ERR_ARGUMENT : TBED_ERR_MEMORY;
 }
 
 void html_trace_note(struct html_trace *trace, uint32_t id)

@@ -14,18 +14,17 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "reader/core/base/hashmap.h"
 #include "reader/tools/view/html/html.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <tracebed/calls.h>
 #include <tracebed/window.h>
 
 #define COLUMN_COUNT    7
-#define PART_NBYTES_MIN 2       /* none takes less, compressed */
-#define PART_NBYTES     4       /* most take about as much */
-#define FEW_SPANS       2000000 /* so many are tried without an estimate */
-#define SAMPLES         8
-#define SAMPLE_SHARE    512
+#define PART_NBYTES_MIN 2 /* none takes less, compressed */
+#define PART_NBYTES     4 /* most take about as much */
 #define ATTEMPTS        6
 
 enum { BEGINS, DURATIONS, KINDS, COUNTS, LONGESTS, OPENS, BUSIES };
@@ -50,91 +49,68 @@ static void put_difference(struct tbed_text *to, uint64_t value, uint64_t before
 /* ---- Ids, by how often they occur ---- */
 
 struct rank {
-    uint32_t id, place;
+    uint64_t key; /* tbed_hashmap_key32() of the id */
     uint64_t count;
+    uint32_t place;
 };
 
-struct ranks {
-    struct rank *items; /* by id */
-    size_t count;
-};
-
-static int compare_ids(const void *left, const void *right)
-{
-    const struct rank *a = left, *b = right;
-    return a->id < b->id ? -1 : a->id > b->id;
-}
+typedef TBED_HASHMAP(struct rank) rank_map;
 
 static int compare_counts(const void *left, const void *right)
 {
-    const struct rank *a = left, *b = right;
-    return a->count > b->count ? -1 : a->count < b->count ? 1 : compare_ids(left, right);
-}
-
-static size_t join_equal(struct rank *ranks, size_t count)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++)
-        if (kept > 0 && ranks[kept - 1].id == ranks[i].id)
-            ranks[kept - 1].count += ranks[i].count;
-        else
-            ranks[kept++] = ranks[i];
-    return kept;
+    const struct rank *a = *(struct rank *const *)left, *b = *(struct rank *const *)right;
+    if (a->count != b->count)
+        return a->count > b->count ? -1 : 1;
+    return a->key < b->key ? -1 : a->key > b->key;
 }
 
 /* False: no memory. */
-static bool rank_ids(const struct tbed_window *window, size_t part_count, struct ranks *ranks)
+static bool count_ids(const struct tbed_window *window, rank_map *ranks)
 {
-    ranks->items = calloc(part_count + 1, sizeof *ranks->items);
-    if (ranks->items == NULL)
-        return false;
-    for (size_t i = 0; i < part_count; i++)
-        ranks->items[i] = (struct rank){.id = tbed_window_part(window, i)->id, .count = 1};
-    qsort(ranks->items, part_count, sizeof *ranks->items, compare_ids);
-    ranks->count = join_equal(ranks->items, part_count);
+    const struct tbed_window_part *part;
+    struct rank *rank = NULL;
+    for (size_t i = 0; (part = tbed_window_part(window, i)) != NULL; i++) {
+        uint64_t key = tbed_hashmap_key32(part->id);
+        if (rank == NULL || rank->key != key)
+            rank = TBED_HASHMAP_ADD(ranks, key);
+        if (rank == NULL)
+            return false;
+        rank->count++;
+    }
     return true;
 }
 
 /* Writes the list, and sets the places. False: no memory. */
-static bool put_ids(struct ranks *ranks, struct html_spans *spans, struct tbed_text *to)
+static bool put_ids(rank_map *ranks, struct html_spans *spans, struct tbed_text *to)
 {
-    spans->ids = calloc(ranks->count + 1, sizeof *spans->ids);
-    if (spans->ids == NULL)
+    size_t count = 0;
+    struct rank **sorted = calloc(ranks->map.count + 1, sizeof *sorted);
+    spans->ids = calloc(ranks->map.count + 1, sizeof *spans->ids);
+    if (sorted == NULL || spans->ids == NULL) {
+        free(sorted);
         return false;
-
-    qsort(ranks->items, ranks->count, sizeof *ranks->items, compare_counts);
-    put_number(to, ranks->count);
-    for (size_t i = 0; i < ranks->count; i++) {
-        ranks->items[i].place = (uint32_t)i;
-        put_number(to, ranks->items[i].id);
-        spans->ids[spans->id_count++] = ranks->items[i].id;
     }
-    qsort(ranks->items, ranks->count, sizeof *ranks->items, compare_ids);
+    for (struct rank *rank = TBED_HASHMAP_NEXT(ranks, NULL); rank != NULL;
+         rank = TBED_HASHMAP_NEXT(ranks, rank))
+        sorted[count++] = rank;
+    if (count > 1)
+        qsort(sorted, count, sizeof *sorted, compare_counts);
+    put_number(to, count);
+    for (size_t i = 0; i < count; i++) {
+        sorted[i]->place = (uint32_t)i;
+        spans->ids[spans->id_count] = (uint32_t)sorted[i]->key;
+        put_number(to, spans->ids[spans->id_count++]);
+    }
+    free(sorted);
     return true;
 }
 
-static uint64_t place_of(const struct ranks *ranks, uint32_t id)
+static uint64_t place_of(const rank_map *ranks, uint32_t id)
 {
-    size_t low = 0, high = ranks->count;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (ranks->items[middle].id <= id)
-            low = middle;
-        else
-            high = middle;
-    }
-    return ranks->items[low].place;
+    return ((struct rank *)TBED_HASHMAP_FIND(ranks, tbed_hashmap_key32(id)))->place;
 }
 
 /* ---- Parts ---- */
-
-static size_t count_parts(const struct tbed_window *window)
-{
-    size_t count = 0;
-    while (tbed_window_part(window, count) != NULL)
-        count++;
-    return count;
-}
 
 static bool is_same_row(const struct tbed_window_part *a, const struct tbed_window_part *b)
 {
@@ -164,7 +140,7 @@ static void put_rows(const struct tbed_window *window, struct tbed_text *to)
 }
 
 static void put_part(struct tbed_text *columns, const struct tbed_window_part *part, uint64_t before,
-                     const struct ranks *ranks)
+                     const rank_map *ranks)
 {
     bool is_joined = part->count > 1, has_busy = part->ticks != part->end_tick - part->begin_tick;
     put_difference(&columns[BEGINS], part->begin_tick, before);
@@ -180,7 +156,7 @@ static void put_part(struct tbed_text *columns, const struct tbed_window_part *p
         put_number(&columns[BUSIES], part->ticks);
 }
 
-static void put_columns(const struct tbed_window *window, const struct ranks *ranks, struct tbed_text *to)
+static void put_columns(const struct tbed_window *window, const rank_map *ranks, struct tbed_text *to)
 {
     struct tbed_text columns[COLUMN_COUNT] = {0};
     struct tbed_window_info info;
@@ -200,24 +176,24 @@ static void put_columns(const struct tbed_window *window, const struct ranks *ra
 
 static enum tbed_status pack(const struct tbed_window *window, struct html_spans *spans)
 {
-    struct ranks ranks;
+    rank_map ranks = {0};
     struct tbed_text plain = {0};
     struct tbed_window_info info;
-    size_t part_count = count_parts(window);
+    const struct tbed_window_part *part;
     tbed_window_info(window, &info);
     *spans = (struct html_spans){.column_ticks = info.column_ticks,
                                  .span_count = info.span_count,
                                  .unknown_count = info.unknown_count};
-    for (size_t i = 0; i < part_count; i++)
-        spans->single_count += tbed_window_part(window, i)->count == 1;
-    bool is_fine = rank_ids(window, part_count, &ranks) && put_ids(&ranks, spans, &plain);
+    for (; (part = tbed_window_part(window, spans->part_count)) != NULL; spans->part_count++)
+        spans->single_count += part->count == 1;
+    bool is_fine = count_ids(window, &ranks) && put_ids(&ranks, spans, &plain);
     if (is_fine) {
         put_rows(window, &plain);
         put_columns(window, &ranks, &plain);
         html_deflate(&spans->packed, plain.bytes, plain.nbytes);
     }
     is_fine = is_fine && !plain.is_out_of_memory && !spans->packed.is_out_of_memory;
-    free(ranks.items);
+    tbed_hashmap_free(&ranks.map);
     free(plain.bytes);
     return is_fine ? TBED_OK : TBED_ERR_MEMORY;
 }
@@ -231,99 +207,103 @@ void html_spans_free(struct html_spans *spans)
 
 /* ---- How much detail ---- */
 
-static enum tbed_status make_window(const struct html_trace *trace, const struct tbed_filter *filter,
-                                    uint64_t column_ticks, uint64_t part_max, struct tbed_window **window_ret)
+static enum tbed_status make_window(const struct html_trace *trace, uint64_t column_ticks, uint64_t part_max,
+                                    struct tbed_window **window_ret)
 {
     struct tbed_window_options options = {.size = sizeof options,
                                           .thread_count = trace->answer.view->jobs,
-                                          .filter = filter,
+                                          .filter = trace->part.filter,
                                           .column_ticks = column_ticks,
                                           .part_max = part_max};
     return tbed_window_make(trace->answer.trace->reader, &options, window_ret);
 }
 
-/* How many spans there are, and then how many take at least 2^i ticks. */
-static enum tbed_status count_spans(const struct html_trace *trace, uint64_t counts[65])
+enum tbed_status html_spans_count(struct html_trace *trace)
 {
     struct tbed_calls_options options = {
         .size = sizeof options, .thread_count = trace->answer.view->jobs, .filter = trace->part.filter};
-    uint64_t bounds[65] = {0};
-    for (unsigned i = 1; i < 65; i++)
+    uint64_t bounds[HTML_DURATIONS] = {0}, *counts = trace->counts;
+    for (unsigned i = 1; i < HTML_DURATIONS; i++)
         bounds[i] = UINT64_C(1) << (i - 1);
     enum tbed_status status =
-        tbed_calls_count(trace->answer.trace->reader, &options, bounds, 65, counts, NULL);
-    for (unsigned i = 64; status == TBED_OK && i > 0; i--)
+        tbed_calls_count(trace->answer.trace->reader, &options, bounds, HTML_DURATIONS, counts, NULL);
+    for (unsigned i = HTML_DURATIONS - 1; status == TBED_OK && i > 0; i--)
         counts[i - 1] += counts[i];
     return status;
 }
 
-enum tbed_status html_spans_count(const struct html_trace *trace, uint64_t *count_ret)
+/* About the narrowest columns of which at most so many spans are as long. */
+static double column_for(const struct html_trace *trace, double span_max)
 {
-    uint64_t counts[65] = {0};
-    enum tbed_status status = count_spans(trace, counts);
-    *count_ret = counts[0];
-    return status;
-}
-
-/* About how many parts a window of such columns has, from some short windows of it. */
-static enum tbed_status estimate(struct html_trace *trace, uint64_t column_ticks, uint64_t *count_ret)
-{
-    uint64_t begin = answer_since(&trace->answer, trace->part.begin_tick);
-    uint64_t ticks = trace->part.end_tick - trace->part.begin_tick, share = ticks / SAMPLE_SHARE + 1;
-    enum tbed_status status = TBED_OK;
-    *count_ret = 0;
-    for (uint64_t i = 0; i < SAMPLES && status == TBED_OK; i++) {
-        struct answer_part part;
-        struct tbed_window *window = NULL;
-        uint64_t at = begin + (uint64_t)((unsigned __int128)ticks * (2 * i + 1) / (2 * SAMPLES));
-        status = html_part_open(trace, at, at + share, &part);
-        if (status == TBED_OK)
-            status = make_window(trace, part.filter, column_ticks, 0, &window);
-        if (status == TBED_OK)
-            *count_ret += count_parts(window) * SAMPLE_SHARE / SAMPLES;
-        tbed_window_close(window);
-        answer_part_close(&part);
-    }
-    return status;
-}
-
-/* Columns to begin with: the narrowest that seem to fit. */
-static enum tbed_status choose_column(struct html_trace *trace, uint64_t room, uint64_t *column_ret)
-{
-    uint64_t counts[65] = {0}, count = 0;
-    enum tbed_status status = count_spans(trace, counts);
     unsigned power = 0;
-    if (status != TBED_OK || counts[0] <= room / PART_NBYTES_MIN) {
-        *column_ret = 1;
-        return status;
-    }
-    while (power < 62 && counts[power + 1] > room / PART_NBYTES)
+    while (power < HTML_DURATIONS - 3 && (double)trace->counts[power + 1] > span_max)
         power++;
-    while (counts[0] > FEW_SPANS && power < 62 &&
-           (UINT64_C(1) << power) < trace->part.end_tick - trace->part.begin_tick) {
-        status = estimate(trace, UINT64_C(1) << power, &count);
-        if (status != TBED_OK || count <= room / PART_NBYTES)
-            break;
-        power++;
+    if (power == 0)
+        return 1;
+    double above = (double)trace->counts[power], below = (double)trace->counts[power + 1];
+    return ldexp(1 + (above - span_max) / (above - below), (int)power - 1);
+}
+
+/* The reverse. */
+static double spans_from(const struct html_trace *trace, double column)
+{
+    int power = 0;
+    double within = 2 * frexp(column, &power) - 1; /* from 0 to 1, of the way to the next power of 2 */
+    double above = (double)trace->counts[power], below = (double)trace->counts[power + 1];
+    return above - (above - below) * within;
+}
+
+/*
+ * Columns to begin with: as narrow as they may be if no spans were joined; or, after spans were made for more room, what is
+ * likely to fit. If there are more parts than fit in any case, a window makes its columns wider.
+ */
+static uint64_t first_column(const struct html_trace *trace, uint64_t room)
+{
+    if (trace->column_ticks != 0) {
+        double less = (double)trace->room / (double)room;
+        return (uint64_t)((double)trace->column_ticks * less * less) + 1;
     }
-    *column_ret = UINT64_C(1) << power;
-    return status;
+    return trace->counts[0] <= room / PART_NBYTES_MIN
+               ? 1
+               : (uint64_t)column_for(trace, (double)(room / PART_NBYTES));
 }
 
 struct fitting {
     uint64_t too_narrow, fits; /* columns; 0: not known */
+    double nbytes;             /* of 'too_narrow' */
 };
 
-/* The columns to try next; 0: what fits is good enough. */
-static uint64_t next_column(struct fitting *fitting, uint64_t column, uint64_t nbytes, uint64_t room)
+/*
+ * Wider columns, for spans that take 'share' times the room. Spans become fewer at most as fast as those that are so long; how fast
+ * their bytes do is what they have done since the columns before.
+ */
+static uint64_t wider_column(const struct html_trace *trace, const struct fitting *before, double column,
+                             double nbytes, double share)
 {
+    double least = column_for(trace, spans_from(trace, column) / share), most = 4 * column;
+    double guess = column * share * share;
+    if (before->too_narrow != 0 && before->nbytes > nbytes)
+        guess = column * pow(share, log(column / (double)before->too_narrow) / log(before->nbytes / nbytes));
+    else if (before->too_narrow != 0)
+        guess = most;
+    guess = 1.03 * fmax(least, fmin(guess, most)) + 1;
+    return guess < 0x1p63 ? (uint64_t)guess : UINT64_C(1) << 63;
+}
+
+/* The columns to try next; 0: what fits is good enough. */
+static uint64_t next_column(const struct html_trace *trace, struct fitting *fitting,
+                            const struct html_spans *spans, uint64_t room)
+{
+    uint64_t nbytes = spans->packed.nbytes;
     double share = (double)nbytes / (double)room;
+    uint64_t column = spans->column_ticks,
+             wider = wider_column(trace, fitting, (double)column, (double)nbytes, share);
     if (nbytes <= room)
         fitting->fits = column;
     else
-        fitting->too_narrow = column;
+        *fitting = (struct fitting){column, fitting->fits, (double)nbytes};
     if (fitting->fits == 0)
-        return column + (uint64_t)((double)column * (share < 1.1 ? 0.15 : share > 3 ? 2 : share - 0.95)) + 1;
+        return wider;
     if (fitting->fits == 1 || (nbytes <= room && share > 0.9) ||
         fitting->fits - fitting->too_narrow <= fitting->fits / 16)
         return 0;
@@ -336,8 +316,7 @@ static enum tbed_status make_of_column(struct html_trace *trace, uint64_t column
                                        struct html_spans *spans)
 {
     struct tbed_window *window = NULL;
-    enum tbed_status status =
-        make_window(trace, trace->part.filter, column, room / PART_NBYTES_MIN + 1, &window);
+    enum tbed_status status = make_window(trace, column, room / PART_NBYTES_MIN + 1, &window);
     if (status == TBED_OK)
         status = pack(window, spans);
     tbed_window_close(window);
@@ -347,21 +326,22 @@ static enum tbed_status make_of_column(struct html_trace *trace, uint64_t column
 enum tbed_status html_spans_make(struct html_trace *trace, uint64_t room, struct html_spans *spans_ret)
 {
     struct fitting fitting = {0};
-    struct html_spans spans = {0};
-    uint64_t column = 1, ticks = trace->part.end_tick - trace->part.begin_tick;
-    enum tbed_status status = choose_column(trace, room, &column);
+    uint64_t column = first_column(trace, room), ticks = trace->part.end_tick - trace->part.begin_tick;
+    enum tbed_status status = TBED_OK;
     *spans_ret = (struct html_spans){0};
     for (unsigned i = 0; status == TBED_OK && column != 0 && (i < ATTEMPTS || fitting.fits == 0); i++) {
-        status = make_of_column(trace, column, room, &spans);
-        uint64_t made = spans.column_ticks, nbytes = spans.packed.nbytes;
+        struct html_spans spans = {0};
         bool is_last = column > ticks;
-        if (status == TBED_OK && (nbytes <= room || is_last)) {
+        status = make_of_column(trace, column, room, &spans);
+        column = is_last || status != TBED_OK ? 0 : next_column(trace, &fitting, &spans, room);
+        if (status == TBED_OK && (spans.packed.nbytes <= room || is_last)) {
             html_spans_free(spans_ret);
             *spans_ret = spans;
         } else {
             html_spans_free(&spans);
         }
-        column = is_last || status != TBED_OK ? 0 : next_column(&fitting, made, nbytes, room);
     }
+    trace->column_ticks = spans_ret->column_ticks;
+    trace->room = room;
     return status;
 }
