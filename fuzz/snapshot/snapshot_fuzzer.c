@@ -57,10 +57,14 @@ static bool has_damage(const struct tbed_reader *trace, enum tbed_status status)
     return tbed_damage_count(trace) > TBED_DAMAGE_KEPT_MAX;
 }
 
-/* Has the snapshot perhaps blocks that readers of the trace refuse? */
+/*
+ * Has the snapshot perhaps blocks that readers of the trace refuse? Of two blocks for one place, readers have the one that
+ * an entry means, even if the entry is wrong and its block is damaged, so that this is not known.
+ */
 static bool may_have_more(const struct tbed_reader *trace)
 {
-    return has_damage(trace, TBED_ERR_DIRECTORY_ENTRY) || has_damage(trace, TBED_ERR_BLOCK_TAIL);
+    return has_damage(trace, TBED_ERR_DIRECTORY_ENTRY) || has_damage(trace, TBED_ERR_BLOCK_TAIL) ||
+           has_damage(trace, TBED_ERR_BLOCK_TWICE) || has_damage(trace, TBED_ERR_BLOCK_ORDINAL);
 }
 
 /* Damage inside a block with a valid checksum is copied, so that readers report it. Everything else is intact. */
