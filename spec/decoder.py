@@ -202,6 +202,16 @@ def ordinal_is_good(trace, block, parent):
     return in_space and block.ordinal < trace.next_ordinal and block.ordinal not in trace.strings
 
 
+def claim_by_entry(trace, entry, page, cell):
+    """A reader that finds blocks by their entries has what an entry means, whatever is in the page."""
+    key, has_ordinal = (entry.kind, entry.stream, entry.sequence), entry.kind in (STRINGS, CELLS)
+    if key in trace.good or has_ordinal and entry.depth in trace.strings:
+        return
+    trace.good[key] = page, cell
+    if has_ordinal:
+        trace.strings[entry.depth] = []
+
+
 def take_block(trace, page, cell=0, parent=None):
     """Returns the block of a page or a cell, or None if there is none or it fails a check."""
     size = 1 << parent.shift if parent else trace.page_size
@@ -224,6 +234,8 @@ def take_block(trace, page, cell=0, parent=None):
         need(key not in trace.good, "BLOCK_TWICE")
     except Damage as damage:
         trace.tell(damage, page, cell)
+        if trace.goes_by_entries and entry and is_begun(entry) and entry_is_valid(entry):
+            claim_by_entry(trace, entry, page, cell)
         return None
     if block.kind == CELLS and not is_zero(trace.data, block.end, start + (1 << block.shift)):
         trace.tell("BLOCK_TAIL", page, cell)  # the header is valid, so its cells are still read
@@ -232,9 +244,7 @@ def take_block(trace, page, cell=0, parent=None):
     if entry and entry_is_valid(entry) and not entry_agrees(trace, entry, block):
         trace.tell("DIRECTORY_ENTRY", page, cell)
         if trace.goes_by_entries and not entry_means(entry, block):
-            trace.good[entry.kind, entry.stream, entry.sequence] = page, cell
-            if entry.kind in (STRINGS, CELLS):
-                trace.strings.setdefault(entry.depth, [])
+            claim_by_entry(trace, entry, page, cell)
             return None
     if block.kind in (STRINGS, CELLS):
         trace.strings.setdefault(block.ordinal, []).extend([block] if block.kind == STRINGS else [])
