@@ -132,9 +132,10 @@ static bool is_too_much(struct answer *answer, const struct answer_part *part, u
 static enum tbed_status widen(struct answer *answer, const struct answer_part *part, uint64_t ticks,
                               struct answer_part *wide_ret)
 {
-    uint64_t first = answer->info.first_tick;
-    uint64_t begin = part->begin_tick - first > ticks ? part->begin_tick - ticks : first;
-    uint64_t end = answer->end_tick - part->end_tick > ticks ? part->end_tick + ticks : answer->end_tick;
+    uint64_t before = part->begin_tick - answer->info.first_tick;
+    uint64_t after = answer->end_tick > part->end_tick ? answer->end_tick - part->end_tick : 0;
+    uint64_t begin = part->begin_tick - (before < ticks ? before : ticks);
+    uint64_t end = part->end_tick + (after < ticks ? after : ticks);
     struct tbed_filter_options which = {.size = sizeof which,
                                         .begin_tick = begin,
                                         .end_tick = end,
