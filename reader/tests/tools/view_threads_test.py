@@ -22,7 +22,7 @@ os.environ.update(TBED_BUILD="build/tsan", TSAN_OPTIONS="die_after_fork=0")  # b
 run_test.plain_addresses()
 
 from view_test import (  # noqa: F401
-    main, test_a_live_trace_grows, test_a_profile_is_imported_while_the_page_loads, test_every_call_answers_for_every_file,
+    main, test_a_live_trace_grows, test_a_profile_is_imported_while_the_page_loads,
     test_of_long_answers_a_page_gets_the_newest_one, test_slow_answers_do_not_delay_others_and_two_files_are_apart)
 
 if __name__ == "__main__":
