@@ -24,7 +24,7 @@ import tempfile
 import agreement_test as views
 import oracle
 
-SEED_COUNT = 300 if views.IS_LONG else 24
+SEED_COUNT = 300 if views.IS_LONG else 36
 FILTERS_OF_EACH = 6
 
 # Without blocks that are missing: there it depends on the blocks that are read what is known of a span.

@@ -31,7 +31,7 @@ import filters_test
 import oracle
 from cases import need
 
-SEED_COUNT = 160 if views.IS_LONG else 10
+SEED_COUNT = 160 if views.IS_LONG else 14
 PROGRAMS = cases.BUILD / "reader/tests/agreement"
 LINE_HEIGHT, PAD_BELOW, RIGHT = 18, 5, 16
 GAPPED_WIDTH = 4  # a span as wide as this leaves its last pixel free
