@@ -57,14 +57,23 @@ static bool has_damage(const struct tbed_reader *trace, enum tbed_status status)
     return tbed_damage_count(trace) > TBED_DAMAGE_KEPT_MAX;
 }
 
+static bool has_damaged_block(const struct tbed_reader *trace)
+{
+    bool is_found = false;
+    for (int status = TBED_ERR_BLOCK_KIND; status <= TBED_ERR_BLOCK_CHECKSUM; status++)
+        is_found |= has_damage(trace, (enum tbed_status)status);
+    return is_found;
+}
+
 /*
- * Has the snapshot perhaps blocks that readers of the trace refuse? Of two blocks for one place, readers have the one that
- * an entry means, even if the entry is wrong and its block is damaged, so that this is not known.
+ * Has the snapshot perhaps blocks that readers of the trace refuse? Of two blocks for one place, readers have the one that an
+ * entry means. If that one is damaged, nothing reports that the entry is wrong.
  */
 static bool may_have_more(const struct tbed_reader *trace)
 {
+    bool has_two = has_damage(trace, TBED_ERR_BLOCK_TWICE) || has_damage(trace, TBED_ERR_BLOCK_ORDINAL);
     return has_damage(trace, TBED_ERR_DIRECTORY_ENTRY) || has_damage(trace, TBED_ERR_BLOCK_TAIL) ||
-           has_damage(trace, TBED_ERR_BLOCK_TWICE) || has_damage(trace, TBED_ERR_BLOCK_ORDINAL);
+           (has_two && has_damaged_block(trace));
 }
 
 /* Damage inside a block with a valid checksum is copied, so that readers report it. Everything else is intact. */
