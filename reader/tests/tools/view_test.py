@@ -446,8 +446,6 @@ def test_a_flow_has_an_arrow_between_each_two_of_its_points(folder):
         wanted = [span for span in spans if span["b"] <= middle <= span["e"]]
         found = server.ask("flows", b=middle, e=middle + 10)["async"]
         need(len(wanted) == 3 and found == wanted, f"a window inside of asynchronous spans has {found}, not {wanted}")
-        for end in (10 ** 9, 2 ** 64 - 1):
-            need(len(server.ask("flows", e=end)["async"]) == len(spans), f"a window that ends at {end} has others")
         few = server.ask("flows", max=5)
         need(len(few["async"]) == 5 and few["left_out"] == len(spans) - 5, f"of {len(spans)}, {few['left_out']} are left out")
 
