@@ -17,6 +17,17 @@ static void words_store(uint8_t *to, const uint64_t *words, size_t count)
         tbed_word_store(to + 8 * i, words[i]);
 }
 
+/* Word by word: others may note the thread's last block in it, or try in vain to take the page, at any time. */
+static struct tbed_disk_entry entry_copy(const struct tbed_disk_entry *entry)
+{
+    uint64_t words[TBED_ENTRY_NBYTES / 8];
+    struct tbed_disk_entry copy;
+    for (size_t i = 0; i < TBED_ENTRY_NBYTES / 8; i++)
+        words[i] = tbed_word_load((const uint8_t *)entry + 8 * i);
+    memcpy(&copy, words, sizeof copy);
+    return copy;
+}
+
 /* All words except the mark: that is zero and stays so, or a ring's (ring.c). */
 static void fields_store(struct tbed_disk_entry *entry, const uint64_t *words)
 {
@@ -107,7 +118,7 @@ void tbed_entry_note_last(struct tbed_disk_entry *entry, uint32_t stream, struct
 
 void tbed_entry_seal(struct tbed_disk_entry *entry, uint64_t checksum)
 {
-    struct tbed_disk_entry sealed = *entry;
+    struct tbed_disk_entry sealed = entry_copy(entry);
     sealed.state = TBED_ENTRY_SEALED;
     sealed.checksum = tbed_le32_make((uint32_t)checksum);
     uint32_t check = tbed_entry_check_make(&sealed);

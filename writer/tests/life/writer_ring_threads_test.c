@@ -20,6 +20,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "format/file/directory.h"
+#include "writer/pages/pages.h"
+
 #define MIB          ((uint64_t)1 << 20)
 #define NUMBERS      (1u << 28) /* ids that threads count through: reserved, so they need no string */
 #define THREADS      4
@@ -434,6 +437,41 @@ static void live_reader_sees_no_wrong_event(void **state)
     }
 }
 
+/* ---- Takers that come too late ---- */
+
+/* What ring.c does after it was held up: the page has another owner by now, so the mark is no longer as it was. */
+static void *try_to_take(void *argument)
+{
+    struct tbed_disk_entry *entry = argument;
+    for (int i = 0; i < 1000; i++) {
+        uint64_t old = tbed_mark_word((struct tbed_mark){.state = TBED_MARK_RELEASED, .count = 1});
+        uint64_t taken = tbed_mark_word((struct tbed_mark){.state = TBED_MARK_TAKEN, .count = 2});
+        bool is_taken = __atomic_compare_exchange_n(tbed_mark_at(entry), &old, taken, false, __ATOMIC_ACQ_REL,
+                                                    __ATOMIC_RELAXED);
+        if (is_taken)
+            return entry;
+    }
+    return NULL;
+}
+
+static void owner_seals_while_others_come_too_late(void **state)
+{
+    (void)state;
+    struct tbed_disk_entry entry = {0};
+    struct tbed_mark held = {.state = TBED_MARK_HELD, .count = 2, .process = 1};
+    *tbed_mark_at(&entry) = tbed_mark_word(held);
+    pthread_t thread;
+    void *taken;
+    pthread_create(&thread, NULL, try_to_take, &entry);
+    for (uint32_t i = 0; i < 1000; i++)
+        tbed_entry_seal(&entry, i);
+    pthread_join(thread, &taken);
+    assert_null(taken);
+    assert_int_equal(tbed_mark_word(tbed_mark_load(&entry)), tbed_mark_word(held));
+    assert_int_equal(entry.state, TBED_ENTRY_SEALED);
+    assert_int_equal(tbed_le32_load(entry.check), tbed_entry_check_make(&entry));
+}
+
 /* ---- Killed at any moment ---- */
 
 struct shared_counts {
@@ -546,6 +584,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(full_disk_is_told_at_the_start),
         cmocka_unit_test(pages_of_killed_processes_come_back),
         cmocka_unit_test(live_reader_sees_no_wrong_event),
+        cmocka_unit_test(owner_seals_while_others_come_too_late),
         cmocka_unit_test(killed_recorders_leave_whole_files),
     };
     if (argc > 1)
