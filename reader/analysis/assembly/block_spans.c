@@ -83,6 +83,12 @@ static bool have_room(struct block_spans *spans, const struct tbed_block *block)
 
 /* ---- Items ---- */
 
+/* Whether an event that begins or ends a span counts, whatever becomes of the span. */
+static inline bool counts(const struct block_spans *spans, uint64_t tick)
+{
+    return spans->filter == NULL || (!spans->asks_spans && tbed_filter_has_tick(spans->filter, tick));
+}
+
 /* What ended a span. */
 enum ended_by { BY_END, BY_ITSELF, BY_NOTHING };
 
@@ -106,7 +112,8 @@ static bool is_taken(struct block_spans *spans, struct block_span *span, enum en
         return false;
     if (is_cut)
         span->kind = TBED_STEP_END;
-    count_ends(spans, &whole, by);
+    if (spans->asks_spans)
+        count_ends(spans, &whole, by);
     return true;
 }
 
@@ -169,14 +176,14 @@ static void settle(struct block_spans *spans)
 
 static inline void begin_plain(struct block_spans *spans, uint64_t word, uint64_t tick)
 {
-    spans->begin_count += spans->filter == NULL;
+    spans->begin_count += counts(spans, tick);
     spans->plain[spans->plain_count++] = (struct plain_begin){tick, tbed_event_id(word)};
 }
 
 static inline void end_plain(struct block_spans *spans, uint64_t tick)
 {
     const struct plain_begin *begin = &spans->plain[--spans->plain_count];
-    spans->end_count += spans->filter == NULL;
+    spans->end_count += counts(spans, tick);
     add_item(spans, (struct block_span){begin->tick, tick, begin->id, TBED_ID_INVALID, TBED_STEP_END, 0},
              BY_END);
 }
@@ -197,7 +204,7 @@ static void take_event(struct reading *reading, const struct tbed_event *event)
     if (event->type == TBED_EVENT_BEGIN || event->type == TBED_EVENT_END)
         settle(spans);
     enum tbed_step_kind kind = tbed_open_stack_take(&spans->stack, event, &span);
-    if (spans->filter == NULL) {
+    if (counts(spans, event->tick)) {
         spans->begin_count += kind == TBED_STEP_BEGIN;
         spans->whole_count += event->type == TBED_EVENT_SPAN;
         spans->end_count += event->type == TBED_EVENT_END;
@@ -249,7 +256,7 @@ static inline void take_plain_span(struct reading *reading, uint64_t word, uint3
     uint64_t tick = reading->base + tbed_event_delta(word);
     struct block_span span = {
         tbed_word_load(reading->at + 2), tick, tbed_event_id(word), category_of(aux), TBED_STEP_END, 0};
-    spans->whole_count += spans->filter == NULL;
+    spans->whole_count += counts(spans, tick);
     if (spans->filter == NULL || is_taken(spans, &span, BY_ITSELF))
         spans->items[spans->count++] = span;
     pass_tick(reading, tick);
@@ -446,6 +453,7 @@ enum tbed_status tbed_block_spans_read(struct block_spans *spans, size_t index)
     spans->begin_count = spans->end_count = spans->whole_count = 0;
     spans->decrease_count = spans->unnamed_count = 0;
     spans->is_damaged = false;
+    spans->asks_spans = spans->filter != NULL && !tbed_filter_is_window(spans->filter);
     if (tbed_is_cancelled(spans->is_cancelled))
         return TBED_ERR_CANCELLED;
     enum tbed_status status = tbed_block_get_stable(spans->reader, index, &spans->copy, block);

@@ -30,7 +30,7 @@ struct block_spans {
     struct block_span *items; /* in the assembler's order */
     size_t count, room;
     uint64_t begin_count, end_count,
-        whole_count;         /* events; with a filter, those in its window of spans that it takes */
+        whole_count;         /* events; with a filter, those in its window, and only of spans that it takes */
     uint64_t decrease_count; /* events with a tick below the one before */
     uint64_t unnamed_count;  /* spans left open that no block identifies; not among the items */
     struct tbed_block block;
@@ -54,6 +54,7 @@ struct block_spans {
     uint32_t (*number_arguments)(void *context, const struct tbed_arguments *arguments, uint32_t count);
     void *other_context; /* of both */
 
+    bool asks_spans;       /* the filter looks at more of a span than at its time */
     struct look_back back; /* the caller sets 'reader' and 'passages' */
     struct open_stack stack;
     /* The innermost open spans, above those of the stack: most spans end before anything asks for more of them. */

@@ -35,12 +35,24 @@ bool tbed_stat_looks_regular(const struct tbed_block *block)
 
 /* ---- Spans ---- */
 
+/* When the span of a frame began, which may be before the window. */
+static uint64_t begin_of(const struct scan *scan, const struct regular_frame *frame)
+{
+    size_t index = (size_t)(frame - scan->trace->frames) - 1;
+    uint64_t begin_tick = frame->begin_tick;
+    uint32_t id;
+    if (begin_tick <= scan->cut_tick &&
+        index < scan->block->stored_count) /* what begins in the block is later */
+        tbed_block_open_span(scan->block, (uint32_t)index, &begin_tick, &id);
+    return begin_tick;
+}
+
 static void end_span(struct scan *scan, const struct tbed_event *event)
 {
     scan->worker->totals.end_count += scan_has_tick(scan, event->tick);
     bool is_in_stack = scan->top > scan->trace->frames;
-    if (event->of.end.leaves ||
-        (is_in_stack && event->of.end.begin_tick != 0 && event->of.end.begin_tick != scan->top->begin_tick))
+    if (event->of.end.leaves || (is_in_stack && event->of.end.begin_tick != 0 &&
+                                 event->of.end.begin_tick != begin_of(scan, scan->top)))
         scan->is_irregular = true; /* the latter contradicts the stack */
     else if (is_in_stack)
         tbed_scan_end(scan, event->tick);
@@ -162,7 +174,8 @@ static void load_stack(struct scan *scan)
         uint32_t id;
         tbed_block_open_span(block, i, &begin_tick, &id);
         scan->is_irregular |= begin_tick < before;
-        *++scan->top = (struct regular_frame){begin_tick, 0, id, scan_row(scan->worker, id)};
+        uint64_t cut_tick = begin_tick > scan->cut_tick ? begin_tick : scan->cut_tick;
+        *++scan->top = (struct regular_frame){cut_tick, 0, id, scan_row(scan->worker, id)};
     }
     scan->is_irregular |= begin_tick > block->first_tick && block->stored_count > 0;
 }
@@ -176,7 +189,7 @@ static size_t kept_frames(const struct scan *scan, const struct tbed_block *next
         uint64_t begin_tick;
         uint32_t id;
         tbed_block_open_span(next, (uint32_t)kept, &begin_tick, &id);
-        if (begin_tick != frames[kept + 1].begin_tick || id != frames[kept + 1].id)
+        if (begin_tick != begin_of(scan, &frames[kept + 1]) || id != frames[kept + 1].id)
             break;
         kept++;
     }
@@ -193,7 +206,7 @@ static bool is_inherited(const struct scan *scan)
     if (index >= scan->block->stored_count || !tbed_block_span_is_inherited(scan->block, (uint32_t)index))
         return false;
     tbed_block_open_span(scan->block, (uint32_t)index, &begin_tick, &id);
-    return begin_tick == frame->begin_tick && id == frame->id;
+    return begin_tick == begin_of(scan, frame) && id == frame->id;
 }
 
 /*
@@ -238,6 +251,16 @@ static void tell_hull(struct scan *scan)
     part->hull_end = scan->hull_end;
 }
 
+/* All ticks of the block are within the window, and after its begin, if none goes back. */
+static bool is_in_window(const struct trace_worker *trace, const struct tbed_block *block)
+{
+    const struct tbed_filter *filter = trace->source->options.filter;
+    struct tbed_block next;
+    return filter == NULL || (block->first_tick > filter->begin &&
+                              tbed_block_after(trace->source->reader, block, trace->index, &next) &&
+                              tbed_filter_has_tick(filter, next.first_tick));
+}
+
 bool tbed_stat_take_regular(struct trace_worker *trace, size_t index)
 {
     struct stat_worker *worker = trace->worker;
@@ -248,6 +271,9 @@ bool tbed_stat_take_regular(struct trace_worker *trace, size_t index)
         worker->out_of_memory |= status == TBED_ERR_MEMORY;
         return true;
     }
+    trace->index = index;
+    const struct tbed_filter *filter = trace->source->options.filter;
+    bool is_whole = is_in_window(trace, &block);
     struct scan scan = {.trace = trace,
                         .worker = worker,
                         .block = &block,
@@ -255,9 +281,9 @@ bool tbed_stat_take_regular(struct trace_worker *trace, size_t index)
                         .end = block.words_end,
                         .base = block.first_tick,
                         .previous = block.first_tick,
-                        .filter = trace->source->options.filter,
+                        .filter = is_whole ? NULL : filter,
+                        .cut_tick = is_whole && filter != NULL ? filter->begin : 0,
                         .hull_begin = UINT64_MAX};
-    trace->index = index;
     load_stack(&scan);
     scan_words(&scan);
     if (!scan.is_irregular)

@@ -19,7 +19,8 @@ struct scan {
     uint64_t previous; /* tick of the previous event */
     uint64_t hull_begin, hull_end;
     struct regular_frame *top;
-    const struct tbed_filter *filter; /* a window; NULL: none */
+    const struct tbed_filter *filter; /* a window; NULL: none, or all of the block is in it */
+    uint64_t cut_tick; /* in the latter case, its begin, to which earlier begins of spans are cut; or 0 */
     bool is_irregular;
 
     /*

@@ -37,6 +37,44 @@ static void run(unsigned odd, uint32_t depth_max, bool loses)
         expect_agreement(random_trace(odd, depth_max, loses, seed), (unsigned)(seed % 3 + 1));
 }
 
+/* Of a part of the time, of which most blocks are all in it. */
+static void expect_agreement_within(struct tbed_reader *reader, uint64_t begin, uint64_t end,
+                                    unsigned threads)
+{
+    struct tbed_filter_options which = {.size = sizeof which, .begin_tick = begin, .end_tick = end};
+    struct tbed_filter *filter;
+    struct tbed_statistics *fast, *general;
+    assert_int_equal(tbed_filter_make(reader, &which, &filter, NULL), TBED_OK);
+    struct tbed_analysis_options options = {
+        .size = sizeof options, .thread_count = threads, .filter = filter};
+    assert_int_equal(tbed_stat_make_trace(reader, &options, false, &fast), TBED_OK);
+    assert_int_equal(tbed_stat_make_trace(reader, &options, true, &general), TBED_OK);
+    expect_same(fast, general);
+    tbed_statistics_close(fast);
+    tbed_statistics_close(general);
+    tbed_filter_close(filter);
+}
+
+static void windows_agree(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 3 * ODD_COUNT; seed++) {
+        struct fixture *f =
+            random_trace((unsigned)(seed % ODD_COUNT), seed % 4 == 0 ? 200 : 40, seed % 3 == 0, seed);
+        struct tbed_reader *reader = fixture_open(f);
+        struct tbed_trace_info info;
+        tbed_reader_info(reader, &info);
+        uint64_t ticks = info.last_tick - info.first_tick;
+        for (uint64_t i = 0; i < 6; i++) {
+            uint64_t begin = info.first_tick + ticks / 5 * (i % 3) + seed,
+                     end = info.last_tick - ticks / 7 * (i / 2);
+            expect_agreement_within(reader, begin, end, (unsigned)(seed % 3 + 1));
+        }
+        tbed_reader_close(reader);
+        fixture_free(f);
+    }
+}
+
 static void begins_and_ends_agree(void **state)
 {
     (void)state;
@@ -79,6 +117,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(begins_and_ends_agree),
+        cmocka_unit_test(windows_agree),
         cmocka_unit_test(blocks_that_are_missing_agree),
         cmocka_unit_test(spans_deeper_than_a_block_stores_agree),
         cmocka_unit_test(deep_spans_with_missing_blocks_agree),
