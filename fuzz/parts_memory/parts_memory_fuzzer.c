@@ -152,9 +152,33 @@ static uint64_t use_filter(struct tbed_reader *reader)
     return calls == NO_MEMORY || rows == NO_MEMORY ? NO_MEMORY : mix(calls, rows);
 }
 
+static uint64_t use_steps(struct tbed_reader *reader)
+{
+    static const char *const inside[] = {"[^x]"};
+    struct tbed_filter_options options = {
+        .size = sizeof options, .thread_count = 1, .minimum_ticks = 2, .inside = inside, .inside_count = 1};
+    struct tbed_assembler *assembler;
+    struct tbed_filter *filter;
+    struct tbed_step step;
+    uint64_t seen = 0;
+    enum tbed_status status = tbed_filter_make(reader, &options, &filter, NULL);
+    REQUIRE(status == TBED_OK || status == TBED_ERR_MEMORY);
+    if (status != TBED_OK)
+        return NO_MEMORY;
+    status = tbed_assembler_open_filtered(reader, NULL, 0, filter, &assembler);
+    if (status == TBED_OK) {
+        while ((status = tbed_assembler_next(assembler, &step)) == TBED_OK)
+            seen = mix(mix(seen, (uint64_t)step.kind), step.span != NULL ? step.span->id : 0);
+        tbed_assembler_close(assembler);
+    }
+    REQUIRE(status == TBED_END || status == TBED_ERR_MEMORY);
+    tbed_filter_close(filter);
+    return status == TBED_END ? seen : NO_MEMORY;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
-    static failing_use *const uses[] = {use_rows, use_filter, use_sites, use_leaks, use_follow};
+    static failing_use *const uses[] = {use_rows, use_filter, use_steps, use_sites, use_leaks, use_follow};
     for (size_t i = 0; i < sizeof uses / sizeof *uses; i++)
         failing_use_trace(data, nbytes, uses[i]);
     return 0;

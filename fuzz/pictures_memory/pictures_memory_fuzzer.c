@@ -1,5 +1,5 @@
 /*
- * Parts of time and windows, while memory runs out: each must return an error or say the same as with enough memory.
+ * Parts of time, windows and marks, while memory runs out: each must return an error or say the same as with enough memory.
  *
  * The plan follows the last complete page of the trace; see fuzz/support/failing.h.
  *
@@ -65,9 +65,30 @@ static uint64_t use_window(struct tbed_reader *reader)
     return of_sketch != NO_MEMORY ? mix(seen, of_sketch) : NO_MEMORY;
 }
 
+static uint64_t use_marks(struct tbed_reader *reader)
+{
+    struct tbed_marks_options options = {
+        .size = sizeof options, .thread_count = 2, .column_count = 20, .mark_max = 7};
+    const struct tbed_mark_row *mark;
+    struct tbed_mark_counter counter;
+    struct tbed_marks *marks;
+    uint64_t seen = 0;
+    enum tbed_status status = tbed_marks_make(reader, &options, &marks);
+    REQUIRE(status == TBED_OK || status == TBED_ERR_MEMORY);
+    if (status != TBED_OK)
+        return NO_MEMORY;
+    for (size_t i = 0; (mark = tbed_marks_get(marks, i)) != NULL; i++)
+        seen = mix(mix(seen, mark->count), mark->kind);
+    for (size_t i = 0; tbed_marks_counter(marks, i, &counter); i++)
+        seen = mix(mix(seen, counter.id), counter.columns[0].count);
+    tbed_marks_close(marks);
+    return seen;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
     failing_use_trace(data, nbytes, use_timeline);
     failing_use_trace(data, nbytes, use_window);
+    failing_use_trace(data, nbytes, use_marks);
     return 0;
 }

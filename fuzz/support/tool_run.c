@@ -7,6 +7,7 @@
 #include "fuzz/support/tool_run.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <tracebed/exchange.h>
@@ -22,11 +23,28 @@
 static int here, own_stdout, output;
 static FILE *nowhere;
 
+/* Names of fonts, which the library keeps until the process ends. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:libfontconfig.so\n";
+}
+
+/* 'view' serves until a signal comes: here that is at once. */
+int sigwait(const sigset_t *set, int *number)
+{
+    (void)set;
+    *number = SIGTERM;
+    return 0;
+}
+
 static void start(void)
 {
     if (nowhere != NULL)
         return;
-    REQUIRE(unsetenv("DEBUGINFOD_URLS") == 0);
+    static const char *const names[] = {"DEBUGINFOD_URLS", "DISPLAY", "WAYLAND_DISPLAY", "BROWSER"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        REQUIRE(unsetenv(names[i]) == 0);
     here = open(".", O_PATH | O_CLOEXEC);
     own_stdout = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     output = memfd_create("output", MFD_CLOEXEC);
