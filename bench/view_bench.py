@@ -69,11 +69,14 @@ class View:
     def __init__(self, path):
         self.begin = time.time()
         self.process = subprocess.Popen([TRACEBED, "view", "--no-browser", path], stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)  # fmt: skip
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
 
     def __enter__(self):
         self.address = self.process.stdout.readline().strip()
-        self.port, self.path = re.match(r"http://[^:]+:(\d+)(/.*)", self.address).groups()
+        match = re.match(r"http://[^:]+:(\d+)(/.*)", self.address)
+        if match is None:
+            sys.exit("'tracebed view' does not start: " + self.process.stderr.read().strip())
+        self.port, self.path = match.groups()
         return self
 
     def __exit__(self, *_):
