@@ -259,6 +259,17 @@ def test_a_large_window_is_sampled_first_and_then_exact(folder):
         cases.need(page.run(module("api", "api.sums[0].isExact")), "the answer is not exact")
 
 
+def test_who_moves_on_does_not_wait_for_flows(folder):
+    """Before flows are asked for, some time passes; here it never does."""
+    with viewed(folder, work(folder)) as page:
+        cases.need(state(page, "files[0].has.flows"), "there are no flows")
+        page.run("(start => { window.setTimeout = (call, ms, ...rest) => ms >= 100 ? 0 : start(call, ms, ...rest); })(window.setTimeout)")
+        ticks = state(page, "files[0].ticks")
+        for part in (2, 3, 4):
+            look_at(page, ticks // 10 * part, ticks // 10 * (10 - part))
+            page.wait(module("api", f"api.sums[0].e < {ticks // 10 * (11 - part)} && api.sums[0].isExact"))
+
+
 def test_only_names_that_match_are_shown(folder):
     with viewed(folder, work(folder)) as page:
         page.run("document.getElementById('only').focus()")

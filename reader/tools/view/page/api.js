@@ -201,10 +201,14 @@ async function windowOf(job, sketch, run) {
     keep(job.f, job.streams, answer);
 }
 
-/** Flows are followed event by event: not while one still moves. */
+/** Flows are followed event by event: not while one still moves. Who moves on does not wait either. */
 function stillness(signal) {
     return new Promise((resolve, reject) => {
-        setTimeout(() => signal.aborted ? reject(new Cancelled()) : resolve(), 150);
+        const giveUp = () => reject(new Cancelled());
+        setTimeout(resolve, 150);
+        signal.addEventListener("abort", giveUp);
+        if (signal.aborted)
+            giveUp();
     });
 }
 
