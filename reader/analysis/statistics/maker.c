@@ -243,6 +243,9 @@ static bool recount_hits(struct stat_maker *maker)
     struct tbed_work work = {
         .item_count = maker->source->chunk_count, .run = recount_chunks, .context = maker};
     tbed_work_run(&work, maker->worker_count);
+    for (unsigned i = 0; i < maker->worker_count; i++)
+        if (maker->workers[i].out_of_memory)
+            return false;
     for (uint32_t row = 0; row < row_count; row++) {
         if (followers->by_row[row].count == 0)
             continue;
