@@ -59,16 +59,6 @@ void tbed_file_lose(struct tbed_file *file)
     file->hooks->stop_recorders(file);
 }
 
-/*
- * Returns whether the map may be used; it then stays mapped until leave_map(), which must be called in either case.
- * writer/tests/models/close_model_test.c has a model of this.
- */
-static bool enter_map(struct tbed_file *file)
-{
-    __atomic_fetch_add(&file->live->map_users, 1, __ATOMIC_SEQ_CST);
-    return !__atomic_load_n(&file->is_closed, __ATOMIC_SEQ_CST);
-}
-
 /* The count may be 0: in a child that a signal handler forked in between, it was reset. */
 static void leave_map(struct tbed_file *file)
 {
@@ -76,6 +66,22 @@ static void leave_map(struct tbed_file *file)
     while (count != 0 &&
            !__atomic_compare_exchange_n(users, &count, count - 1, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
     }
+}
+
+/*
+ * Returns whether the map may be used; it then stays mapped until leave_map(). Once the file is closed, nobody enters who
+ * could be waited for: threads that go on dropping would hold up the close for ever. writer/tests/models/close_model_test.c
+ * has a model of this.
+ */
+static bool enter_map(struct tbed_file *file)
+{
+    if (__atomic_load_n(&file->is_closed, __ATOMIC_ACQUIRE))
+        return false;
+    __atomic_fetch_add(&file->live->map_users, 1, __ATOMIC_SEQ_CST);
+    if (!__atomic_load_n(&file->is_closed, __ATOMIC_SEQ_CST))
+        return true;
+    leave_map(file);
+    return false;
 }
 
 /* If the header is lost, its counters are in private memory by now. */
@@ -96,10 +102,11 @@ void tbed_drop(struct tbed_file *file, enum tbed_drop_cause cause, uint64_t coun
     /* A forked child joins before it counts, since the file may be shut by then. In a sandbox it cannot join, and counts
      * in its parent's map. */
     tbed_is_usable(file);
-    if (enter_map(file))
-        add_drops(file, cause, count);
-    else
+    if (!enter_map(file)) {
         __atomic_fetch_add(&file->drops.after_close, count, __ATOMIC_RELAXED);
+        return;
+    }
+    add_drops(file, cause, count);
     leave_map(file);
 }
 
@@ -108,12 +115,11 @@ uint64_t tbed_writer_drop_count(const struct tbed_writer *writer, enum tbed_drop
     struct tbed_file *file = tbed_file_of(writer);
     if (writer == NULL || (unsigned)cause >= TBED_DROP_CAUSE_COUNT)
         return 0;
-    uint64_t count = 0;
-    if (enter_map(file))
-        count = tbed_shared_load(&tbed_shared(file)->drops[cause]) +
-                (cause == TBED_DROP_IO_ERROR ? __atomic_load_n(&file->drops.at_faults, __ATOMIC_RELAXED) : 0);
-    else if (cause == TBED_DROP_CLOSED)
-        count = __atomic_load_n(&file->drops.after_close, __ATOMIC_RELAXED);
+    if (!enter_map(file))
+        return cause == TBED_DROP_CLOSED ? __atomic_load_n(&file->drops.after_close, __ATOMIC_RELAXED) : 0;
+    uint64_t count = tbed_shared_load(&tbed_shared(file)->drops[cause]);
+    if (cause == TBED_DROP_IO_ERROR)
+        count += __atomic_load_n(&file->drops.at_faults, __ATOMIC_RELAXED);
     leave_map(file);
     return count;
 }

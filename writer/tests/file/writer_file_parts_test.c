@@ -6,6 +6,7 @@
  */
 #include "format/tests/sanitizer.h"
 #include "writer/file/file.h"
+#include "writer/file/usable.h"
 #include "writer/tests/support.h"
 
 #include <errno.h>
@@ -598,6 +599,29 @@ static void a_file_that_cannot_be_mapped_changes_nothing(void **state)
     close(old);
 }
 
+/* ---- Closing ---- */
+
+/* A close waits for those who are in the map. Nobody can enter one that is closed, nor even try: it cannot be written. */
+static int a_drop_after_the_close(void)
+{
+    struct tbed_live *shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    NEED(shared != MAP_FAILED);
+    struct tbed_file file = {.live = shared, .is_closed = true};
+    shared->pid = (uint32_t)getpid();
+    shared->alive = 1;
+    NEED(mprotect(shared, sizeof *shared, PROT_READ) == 0);
+    tbed_drop(&file, TBED_DROP_CLOSED, 3);
+    NEED(file.drops.after_close == 3);
+    return 0;
+}
+
+static void drops_after_the_close_are_not_waited_for(void **state)
+{
+    (void)state;
+    passes_in_a_child(a_drop_after_the_close);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -618,6 +642,7 @@ int main(void)
         cmocka_unit_test(a_file_is_shut_only_if_it_has_all_its_pages),
         cmocka_unit_test(a_small_map_will_not_do),
         cmocka_unit_test(a_file_that_cannot_be_mapped_changes_nothing),
+        cmocka_unit_test(drops_after_the_close_are_not_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,6 +54,10 @@ static bool drop(struct model_run *run, struct recorder *self, const struct clos
     enum model_order order = variant->counts_users_weakly ? ACQ_REL : SEQ_CST;
     BEGIN(run, 2);
     STEP(run, 2);
+    self->found = model_load(run, IS_CLOSED, ACQUIRE);
+    if (self->found != 0)
+        RETURN(run, 2);
+    STEP(run, 2);
     model_add(run, USERS, 1, order);
     STEP(run, 2);
     self->found = model_load(run, IS_CLOSED, variant->counts_users_weakly ? ACQUIRE : SEQ_CST);

@@ -234,6 +234,10 @@ static bool use_header(struct model_run *run, struct child_thread *self)
 {
     BEGIN(run, 1);
     STEP(run, 1);
+    self->found = model_load(run, IS_CLOSED, ACQUIRE);
+    if (self->found != 0)
+        RETURN(run, 1);
+    STEP(run, 1);
     model_add(run, USERS, 1, SEQ_CST);
     STEP(run, 1);
     self->found = model_load(run, IS_CLOSED, SEQ_CST);
