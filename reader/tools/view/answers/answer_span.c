@@ -374,7 +374,7 @@ static enum tbed_status find_neighbour(const struct others *others, bool is_afte
     enum tbed_status status = TBED_OK;
     bool is_all = false;
     for (*is_found = false; status == TBED_OK && !*is_found && !is_all;
-         near = near > UINT64_MAX / 16 ? near : near * 16) {
+         near = near > UINT64_MAX / 16 ? UINT64_MAX : near * 16) {
         uint64_t begin = is_after ? tick : tick - first > near ? tick - near : 0;
         uint64_t end = answer->end_tick - tick > near ? tick + near : 0;
         struct tbed_filter *filter = NULL;
