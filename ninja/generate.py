@@ -233,7 +233,7 @@ def write_benches(paths):
             programs.append(started)
         lines += build(f"$b/bench/{match.group(1)}.run", "bench", [started], ["$b/programs", *subjects])
         runs.append(f"$b/bench/{match.group(1)}.run")
-    programs.append("$b/reader/tests/agreement/agreement_program") # makes odd traces for hostile_bench.py
+    programs.append("$b/reader/tests/agreement/agreement_program")  # makes odd traces for hostile_bench.py
     lines += [""] + build("$b/bench-programs", "phony", ["$b/programs", *programs])
     return lines + build("$b/run-bench", "phony", runs)
 

@@ -17,22 +17,14 @@
 #include "fuzz/support/failing.h"
 #include "fuzz/support/fuzz.h"
 
-#define NO_MEMORY UINT64_MAX
-
 typedef uint64_t analyse(struct tbed_reader *reader, unsigned thread_count);
 
 static bool has_own_names;
 
-static uint64_t mix(uint64_t seen, uint64_t value)
-{
-    seen = (seen ^ value) * 0x9E3779B97F4A7C15u;
-    return seen ^ seen >> 32;
-}
-
 static uint64_t mix_text(uint64_t seen, const char *text)
 {
     for (; *text != '\0'; text++)
-        seen = mix(seen, (uint8_t)*text);
+        seen = failing_mix(seen, (uint8_t)*text);
     return seen;
 }
 
@@ -40,9 +32,9 @@ static uint64_t mix_text(uint64_t seen, const char *text)
 
 static uint64_t mix_span(uint64_t seen, const struct tbed_span_row *row)
 {
-    seen = mix(mix_text(seen, row->name), row->count);
-    seen = mix(mix(seen, row->self_ticks), row->p90_ticks);
-    return mix(mix(seen, row->open_count), row->cache_hits);
+    seen = failing_mix(mix_text(seen, row->name), row->count);
+    seen = failing_mix(failing_mix(seen, row->self_ticks), row->p90_ticks);
+    return failing_mix(failing_mix(seen, row->open_count), row->cache_hits);
 }
 
 static uint64_t mix_statistics(const struct tbed_statistics *statistics)
@@ -50,17 +42,17 @@ static uint64_t mix_statistics(const struct tbed_statistics *statistics)
     struct tbed_statistics_totals totals;
     uint64_t seen = 0;
     tbed_statistics_totals(statistics, &totals);
-    seen = mix(mix(seen, totals.span_count), totals.bad_block_count);
+    seen = failing_mix(failing_mix(seen, totals.span_count), totals.bad_block_count);
     for (size_t i = 0; tbed_statistics_span(statistics, i) != NULL; i++)
         seen = mix_span(seen, tbed_statistics_span(statistics, i));
     for (size_t i = 0; tbed_statistics_async(statistics, i) != NULL; i++)
         seen = mix_span(seen, tbed_statistics_async(statistics, i));
     for (size_t i = 0; tbed_statistics_counter(statistics, i) != NULL; i++)
-        seen = mix(seen, tbed_statistics_counter(statistics, i)->count);
+        seen = failing_mix(seen, tbed_statistics_counter(statistics, i)->count);
     for (size_t i = 0; tbed_statistics_message(statistics, i) != NULL; i++)
         seen = mix_text(seen, tbed_statistics_message(statistics, i)->name);
     for (size_t i = 0; tbed_statistics_artifact(statistics, i) != NULL; i++)
-        seen = mix(seen, tbed_statistics_artifact(statistics, i)->value);
+        seen = failing_mix(seen, tbed_statistics_artifact(statistics, i)->value);
     return seen;
 }
 
@@ -86,7 +78,7 @@ static uint64_t use_statistics(struct tbed_reader *reader, unsigned thread_count
     enum tbed_status status = tbed_statistics_make(reader, &options, &statistics);
     REQUIRE(status == TBED_OK || status == TBED_ERR_MEMORY);
     if (status != TBED_OK)
-        return NO_MEMORY;
+        return FAILING_NO_MEMORY;
     uint64_t seen = mix_statistics(statistics);
     tbed_statistics_close(statistics);
     return seen;
@@ -107,11 +99,11 @@ static uint64_t use_stacks(struct tbed_reader *reader, unsigned thread_count)
     enum tbed_status status = tbed_stacks_make(reader, &options, &stacks);
     REQUIRE(status == TBED_OK || status == TBED_ERR_MEMORY);
     if (status != TBED_OK)
-        return NO_MEMORY;
+        return FAILING_NO_MEMORY;
     tbed_stacks_totals(stacks, &totals);
-    seen = mix(mix(totals.span_count, totals.unknown_count), totals.overlap_count);
+    seen = failing_mix(failing_mix(totals.span_count, totals.unknown_count), totals.overlap_count);
     for (size_t i = 0; (row = tbed_stacks_row(stacks, i)) != NULL; i++)
-        seen = mix(mix(mix_text(seen, row->label), row->count), row->self_ticks);
+        seen = failing_mix(failing_mix(mix_text(seen, row->label), row->count), row->self_ticks);
     tbed_stacks_close(stacks);
     return seen;
 }
@@ -128,11 +120,11 @@ static uint64_t use_allocations(struct tbed_reader *reader, unsigned thread_coun
     enum tbed_status status = tbed_allocations_make(reader, &options, &allocations);
     REQUIRE(status == TBED_OK || status == TBED_ERR_MEMORY);
     if (status != TBED_OK)
-        return NO_MEMORY;
+        return FAILING_NO_MEMORY;
     tbed_allocations_totals(allocations, &sums);
-    seen = mix(mix(sums.count, sums.freed_count), sums.peak_nbytes);
+    seen = failing_mix(failing_mix(sums.count, sums.freed_count), sums.peak_nbytes);
     for (size_t i = 0; tbed_allocations_process(allocations, i) != NULL; i++)
-        seen = mix(seen, tbed_allocations_process(allocations, i)->inherited_free_count);
+        seen = failing_mix(seen, tbed_allocations_process(allocations, i)->inherited_free_count);
     for (size_t i = 0; tbed_allocations_site(allocations, i) != NULL; i++)
         seen = mix_text(seen, tbed_allocations_site(allocations, i)->name);
     tbed_allocations_close(allocations);
@@ -148,13 +140,13 @@ static uint64_t use_assembler(struct tbed_reader *reader, unsigned thread_count)
     if (thread_count > 1)
         return 0;
     if (tbed_assembler_open(reader, NULL, 0, &assembler) != TBED_OK)
-        return NO_MEMORY;
+        return FAILING_NO_MEMORY;
     while ((status = tbed_assembler_next(assembler, &step)) == TBED_OK)
-        seen =
-            mix(mix(seen, (uint64_t)step.kind), step.span != NULL ? step.span->begin_tick : step.event->tick);
+        seen = failing_mix(failing_mix(seen, (uint64_t)step.kind),
+                           step.span != NULL ? step.span->begin_tick : step.event->tick);
     REQUIRE(status == TBED_END || status == TBED_ERR_MEMORY);
     tbed_assembler_close(assembler);
-    return status == TBED_END ? seen : NO_MEMORY;
+    return status == TBED_END ? seen : FAILING_NO_MEMORY;
 }
 
 static uint64_t use_activity(struct tbed_reader *reader, unsigned thread_count)
@@ -166,9 +158,10 @@ static uint64_t use_activity(struct tbed_reader *reader, unsigned thread_count)
     enum tbed_status status = tbed_activity_make(reader, &options, &activity);
     REQUIRE(status == TBED_OK || status == TBED_ERR_MEMORY);
     if (status != TBED_OK)
-        return NO_MEMORY;
+        return FAILING_NO_MEMORY;
     for (size_t i = 0; (row = tbed_activity_get(activity, i)) != NULL; i++)
-        seen = mix(mix(mix(seen, row->busy_ticks), row->p90_gap_ticks), row->longest_gap_tick);
+        seen = failing_mix(failing_mix(failing_mix(seen, row->busy_ticks), row->p90_gap_ticks),
+                           row->longest_gap_tick);
     tbed_activity_close(activity);
     return seen;
 }
@@ -186,11 +179,11 @@ static uint64_t use_flows(struct tbed_reader *reader, unsigned thread_count)
     enum tbed_status status = tbed_flows_make(reader, &options, &flows);
     REQUIRE(status == TBED_OK || status == TBED_ERR_MEMORY);
     if (status != TBED_OK)
-        return NO_MEMORY;
+        return FAILING_NO_MEMORY;
     for (size_t i = 0; (row = tbed_flows_row(flows, i)) != NULL; i++)
-        seen = mix(mix(mix_text(seen, row->name), row->running_ticks), row->part_count);
+        seen = failing_mix(failing_mix(mix_text(seen, row->name), row->running_ticks), row->part_count);
     for (size_t i = 0; (flow = tbed_flows_slowest(flows, i)) != NULL; i++)
-        seen = mix(mix(seen, flow->ticks), flow->stretch_count);
+        seen = failing_mix(failing_mix(seen, flow->ticks), flow->stretch_count);
     tbed_flows_close(flows);
     return seen;
 }
@@ -204,11 +197,11 @@ static uint64_t mix_comparison(const struct tbed_comparison *comparison)
     struct tbed_comparison_row row;
     uint64_t seen = tbed_comparison_run_count(comparison);
     for (size_t i = 0; tbed_comparison_row(comparison, i, &row); i++) {
-        seen = mix(mix_text(seen, row.label), row.run_count);
-        seen = mix(seen, tbed_comparison_figures(comparison, i, RUNS - 1).of[TBED_FIGURE_SELF]);
+        seen = failing_mix(mix_text(seen, row.label), row.run_count);
+        seen = failing_mix(seen, tbed_comparison_figures(comparison, i, RUNS - 1).of[TBED_FIGURE_SELF]);
     }
     for (size_t i = 0; tbed_comparison_artifact(comparison, i, &row); i++)
-        seen = mix(mix_text(seen, row.label), tbed_comparison_size(comparison, i, 0));
+        seen = failing_mix(mix_text(seen, row.label), tbed_comparison_size(comparison, i, 0));
     return seen;
 }
 
@@ -220,12 +213,12 @@ static uint64_t mix_differences(const struct tbed_comparison *comparison, uint64
     struct tbed_differences *differences;
     struct tbed_call_differences *calls;
     if (tbed_differences_make(comparison, &options, &differences) != TBED_OK)
-        return NO_MEMORY;
-    seen = mix(seen, tbed_differences_tested_count(differences));
+        return FAILING_NO_MEMORY;
+    seen = failing_mix(seen, tbed_differences_tested_count(differences));
     tbed_differences_close(differences);
     if (tbed_call_differences_make(comparison, &call_options, &calls) != TBED_OK)
-        return NO_MEMORY;
-    seen = mix(seen, tbed_call_differences_tested_count(calls));
+        return FAILING_NO_MEMORY;
+    seen = failing_mix(seen, tbed_call_differences_tested_count(calls));
     tbed_call_differences_close(calls);
     return seen;
 }
@@ -238,8 +231,8 @@ static uint64_t use_comparison(struct tbed_reader *reader, unsigned thread_count
     struct tbed_statistics *statistics;
     struct tbed_comparison *comparison;
     if (thread_count > 1 || tbed_statistics_make(reader, &options, &statistics) != TBED_OK)
-        return NO_MEMORY;
-    uint64_t seen = NO_MEMORY;
+        return FAILING_NO_MEMORY;
+    uint64_t seen = FAILING_NO_MEMORY;
     if (tbed_comparison_open(&comparison) == TBED_OK) {
         enum tbed_status status = TBED_OK;
         size_t run = 0;
@@ -247,7 +240,7 @@ static uint64_t use_comparison(struct tbed_reader *reader, unsigned thread_count
             run++;
         REQUIRE(tbed_comparison_run_count(comparison) == run);
         seen = mix_comparison(comparison);
-        seen = run == RUNS ? mix_differences(comparison, seen) : NO_MEMORY;
+        seen = run == RUNS ? mix_differences(comparison, seen) : FAILING_NO_MEMORY;
         tbed_comparison_close(comparison);
     }
     tbed_statistics_close(statistics);
@@ -264,7 +257,7 @@ static uint64_t use_paths(struct tbed_reader *reader, unsigned thread_count)
         .size = sizeof options, .thread_count = thread_count, .name = own_name};
     struct tbed_stacks *whole = NULL, *part = NULL;
     struct tbed_stack_differences *differences = NULL;
-    uint64_t seen = NO_MEMORY;
+    uint64_t seen = FAILING_NO_MEMORY;
     enum tbed_status status = tbed_stacks_make(reader, &options, &whole);
     options.streams = &stream;
     options.stream_count = 1;
@@ -276,7 +269,7 @@ static uint64_t use_paths(struct tbed_reader *reader, unsigned thread_count)
         const struct tbed_stack_difference *row = tbed_stack_differences_row(differences, i);
         if (row == NULL)
             break;
-        seen = mix(mix_text(seen, row->label), row->before.self - row->after.self);
+        seen = failing_mix(mix_text(seen, row->label), row->before.self - row->after.self);
     }
     tbed_stack_differences_close(differences);
     tbed_stacks_close(whole);
@@ -289,13 +282,13 @@ static uint64_t use_positions(struct tbed_reader *reader, unsigned thread_count)
     struct tbed_stacks_options options = {.size = sizeof options, .name = own_name};
     struct tbed_positions *positions = NULL;
     struct tbed_position position;
-    uint64_t seen = NO_MEMORY;
+    uint64_t seen = FAILING_NO_MEMORY;
     enum tbed_status status = tbed_positions_open(&positions);
     for (unsigned run = 0; run < thread_count && status == TBED_OK; run++)
         status = tbed_positions_add(positions, reader, &options);
     for (size_t i = 0; status == TBED_OK && i < tbed_positions_thread_count(positions); i++)
         for (size_t k = 0; tbed_positions_get(positions, i, k, &position); k++)
-            seen = mix(mix_text(seen, position.to_label), position.max);
+            seen = failing_mix(mix_text(seen, position.to_label), position.max);
     tbed_positions_close(positions);
     return seen;
 }
@@ -326,7 +319,8 @@ static void analyse_once(void *context)
     failing_start();
     uint64_t seen = use->analyse(reader, use->thread_count);
     failing_stop();
-    REQUIRE(seen == use->expected || (failing_count() > 0 && (seen == NO_MEMORY || may_skip(reader))));
+    REQUIRE(seen == use->expected ||
+            (failing_count() > 0 && (seen == FAILING_NO_MEMORY || may_skip(reader))));
     REQUIRE(use->analyse(reader, use->thread_count) == use->expected);
     tbed_reader_close(reader);
 }

@@ -21,7 +21,7 @@ wrap=$(sed -n 's/^fuzz_wrap = //p' ninja/generated/targets.ninja)
 if [ "${FUZZ_PART:-}" = reader ]; then
     rooms="format reader/core reader/analysis"
     targets= elfutils=
-    for name in allocations batches changing comparison components event failing_files format locations marks message_text \
+    for name in allocations changing comparison components event failing_files format locations marks message_text \
         odd_calls reader record refresh refusals statistics string unchecked windows; do
         targets="$targets fuzz/$name/${name}_fuzzer.c"
     done

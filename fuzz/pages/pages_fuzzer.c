@@ -76,7 +76,7 @@ static void check_block(const char *name, const char *text, size_t nbytes)
     free(packed);
 }
 
-/* The page must be the same for all traces, but for the blocks. */
+/* Apart from the blocks of data, all pages are the same, whatever trace they show. */
 static void check_page(const char *text, size_t nbytes)
 {
     static const char begin[] = "<script type=\"text/plain\" id=\"data-", end[] = "</script>\n";

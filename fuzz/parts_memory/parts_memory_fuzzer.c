@@ -16,14 +16,6 @@
 #include "fuzz/support/failing.h"
 #include "fuzz/support/fuzz.h"
 
-#define NO_MEMORY UINT64_MAX
-
-static uint64_t mix(uint64_t seen, uint64_t value)
-{
-    seen = (seen ^ value) * 0x9E3779B97F4A7C15u;
-    return seen ^ seen >> 32;
-}
-
 /* NULL: no memory. */
 static struct tbed_filter *filter_of(struct tbed_reader *reader)
 {
@@ -57,9 +49,9 @@ static uint64_t use_statistics(struct tbed_reader *reader, const struct tbed_fil
     enum tbed_status status = tbed_statistics_make(reader, &options, &statistics);
     REQUIRE(status == TBED_OK || status == TBED_ERR_MEMORY);
     if (status != TBED_OK)
-        return NO_MEMORY;
+        return FAILING_NO_MEMORY;
     for (size_t i = 0; tbed_statistics_span(statistics, i) != NULL; i++)
-        seen = mix(seen, tbed_statistics_span(statistics, i)->count);
+        seen = failing_mix(seen, tbed_statistics_span(statistics, i)->count);
     tbed_statistics_close(statistics);
     return seen;
 }
@@ -72,9 +64,9 @@ static uint64_t use_sites(struct tbed_reader *reader)
     enum tbed_status status = tbed_allocations_make(reader, &options, &allocations);
     REQUIRE(status == TBED_OK || status == TBED_ERR_MEMORY);
     if (status != TBED_OK)
-        return NO_MEMORY;
+        return FAILING_NO_MEMORY;
     for (size_t i = 0; tbed_allocations_site(allocations, i) != NULL; i++)
-        seen = mix(seen, tbed_allocations_site(allocations, i)->sums.nbytes);
+        seen = failing_mix(seen, tbed_allocations_site(allocations, i)->sums.nbytes);
     tbed_allocations_close(allocations);
     return seen;
 }
@@ -85,7 +77,7 @@ static uint64_t use_leaks(struct tbed_reader *reader)
     struct tbed_suppressions *suppressions = NULL;
     struct tbed_allocations *allocations;
     const struct tbed_allocation_site *site;
-    uint64_t seen = NO_MEMORY;
+    uint64_t seen = FAILING_NO_MEMORY;
     size_t line;
     enum tbed_status status = tbed_suppressions_open(true, &suppressions);
     if (status == TBED_OK)
@@ -98,7 +90,7 @@ static uint64_t use_leaks(struct tbed_reader *reader)
     if (status == TBED_OK) {
         seen = 0;
         for (size_t i = 0; (site = tbed_allocations_site(allocations, i)) != NULL; i++)
-            seen = mix(mix(seen, site->leak_nbytes), site->lifetime_p99_ticks);
+            seen = failing_mix(failing_mix(seen, site->leak_nbytes), site->lifetime_p99_ticks);
         tbed_allocations_close(allocations);
     }
     tbed_suppressions_close(suppressions);
@@ -115,8 +107,8 @@ static uint64_t use_calls(struct tbed_reader *reader, const struct tbed_filter *
     enum tbed_status status = tbed_calls_find(reader, &options, calls, 3, &found, &total);
     REQUIRE(status == TBED_OK || status == TBED_ERR_MEMORY);
     if (status != TBED_OK || tbed_calls_count(reader, &options, bounds, 2, counts, NULL) != TBED_OK)
-        return NO_MEMORY;
-    return mix(mix(mix(total, found), counts[0]), counts[1]);
+        return FAILING_NO_MEMORY;
+    return failing_mix(failing_mix(failing_mix(total, found), counts[0]), counts[1]);
 }
 
 static uint64_t use_follow(struct tbed_reader *reader)
@@ -126,10 +118,10 @@ static uint64_t use_follow(struct tbed_reader *reader)
     enum tbed_status status = tbed_follow_open(reader, &follow);
     REQUIRE(status == TBED_OK || status == TBED_ERR_MEMORY);
     if (status != TBED_OK)
-        return NO_MEMORY;
+        return FAILING_NO_MEMORY;
     tbed_follow_totals(follow, &totals);
     tbed_follow_close(follow);
-    return mix(totals.event_count, totals.now_tick);
+    return failing_mix(totals.event_count, totals.now_tick);
 }
 
 static uint64_t use_rows(struct tbed_reader *reader)
@@ -137,7 +129,8 @@ static uint64_t use_rows(struct tbed_reader *reader)
     uint64_t seen = 0;
     for (enum tbed_row_key by = TBED_BY_ARGUMENTS; by <= TBED_BY_TIME; by++) {
         uint64_t rows = use_statistics(reader, NULL, by);
-        seen = rows == NO_MEMORY || seen == NO_MEMORY ? NO_MEMORY : mix(seen, rows);
+        seen = rows == FAILING_NO_MEMORY || seen == FAILING_NO_MEMORY ? FAILING_NO_MEMORY
+                                                                      : failing_mix(seen, rows);
     }
     return seen;
 }
@@ -146,10 +139,11 @@ static uint64_t use_filter(struct tbed_reader *reader)
 {
     struct tbed_filter *filter = filter_of(reader);
     if (filter == NULL)
-        return NO_MEMORY;
+        return FAILING_NO_MEMORY;
     uint64_t calls = use_calls(reader, filter), rows = use_statistics(reader, filter, TBED_BY_LABEL);
     tbed_filter_close(filter);
-    return calls == NO_MEMORY || rows == NO_MEMORY ? NO_MEMORY : mix(calls, rows);
+    return calls == FAILING_NO_MEMORY || rows == FAILING_NO_MEMORY ? FAILING_NO_MEMORY
+                                                                   : failing_mix(calls, rows);
 }
 
 static uint64_t use_steps(struct tbed_reader *reader)
@@ -164,16 +158,16 @@ static uint64_t use_steps(struct tbed_reader *reader)
     enum tbed_status status = tbed_filter_make(reader, &options, &filter, NULL);
     REQUIRE(status == TBED_OK || status == TBED_ERR_MEMORY);
     if (status != TBED_OK)
-        return NO_MEMORY;
+        return FAILING_NO_MEMORY;
     status = tbed_assembler_open_filtered(reader, NULL, 0, filter, &assembler);
     if (status == TBED_OK) {
         while ((status = tbed_assembler_next(assembler, &step)) == TBED_OK)
-            seen = mix(mix(seen, (uint64_t)step.kind), step.span != NULL ? step.span->id : 0);
+            seen = failing_mix(failing_mix(seen, (uint64_t)step.kind), step.span != NULL ? step.span->id : 0);
         tbed_assembler_close(assembler);
     }
     REQUIRE(status == TBED_END || status == TBED_ERR_MEMORY);
     tbed_filter_close(filter);
-    return status == TBED_END ? seen : NO_MEMORY;
+    return status == TBED_END ? seen : FAILING_NO_MEMORY;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)

@@ -14,14 +14,6 @@
 #include "fuzz/support/failing.h"
 #include "fuzz/support/fuzz.h"
 
-#define NO_MEMORY UINT64_MAX
-
-static uint64_t mix(uint64_t seen, uint64_t value)
-{
-    seen = (seen ^ value) * 0x9E3779B97F4A7C15u;
-    return seen ^ seen >> 32;
-}
-
 static uint64_t use_timeline(struct tbed_reader *reader)
 {
     struct tbed_analysis_options options = {.size = sizeof options, .thread_count = 2, .moment_count = 3};
@@ -31,9 +23,9 @@ static uint64_t use_timeline(struct tbed_reader *reader)
     enum tbed_status status = tbed_timeline_make(reader, &options, &timeline);
     REQUIRE(status == TBED_OK || status == TBED_ERR_MEMORY);
     if (status != TBED_OK)
-        return NO_MEMORY;
+        return FAILING_NO_MEMORY;
     for (size_t i = 0; (row = tbed_timeline_span(timeline, i)) != NULL; i++)
-        seen = mix(seen, row->name_nbytes);
+        seen = failing_mix(seen, row->name_nbytes);
     tbed_timeline_close(timeline);
     return seen;
 }
@@ -52,17 +44,18 @@ static uint64_t use_one(struct tbed_reader *reader, uint64_t exact_block_max)
     enum tbed_status status = tbed_window_make(reader, &options, &window);
     REQUIRE(status == TBED_OK || status == TBED_ERR_MEMORY);
     if (status != TBED_OK)
-        return NO_MEMORY;
+        return FAILING_NO_MEMORY;
     for (size_t i = 0; (part = tbed_window_part(window, i)) != NULL; i++)
-        seen = mix(mix(seen, part->count), part->ticks);
+        seen = failing_mix(failing_mix(seen, part->count), part->ticks);
     tbed_window_close(window);
     return seen;
 }
 
 static uint64_t use_window(struct tbed_reader *reader)
 {
-    uint64_t seen = use_one(reader, 0), of_sketch = seen != NO_MEMORY ? use_one(reader, 1) : NO_MEMORY;
-    return of_sketch != NO_MEMORY ? mix(seen, of_sketch) : NO_MEMORY;
+    uint64_t seen = use_one(reader, 0),
+             of_sketch = seen != FAILING_NO_MEMORY ? use_one(reader, 1) : FAILING_NO_MEMORY;
+    return of_sketch != FAILING_NO_MEMORY ? failing_mix(seen, of_sketch) : FAILING_NO_MEMORY;
 }
 
 static uint64_t use_marks(struct tbed_reader *reader)
@@ -76,11 +69,11 @@ static uint64_t use_marks(struct tbed_reader *reader)
     enum tbed_status status = tbed_marks_make(reader, &options, &marks);
     REQUIRE(status == TBED_OK || status == TBED_ERR_MEMORY);
     if (status != TBED_OK)
-        return NO_MEMORY;
+        return FAILING_NO_MEMORY;
     for (size_t i = 0; (mark = tbed_marks_get(marks, i)) != NULL; i++)
-        seen = mix(mix(seen, mark->count), mark->kind);
+        seen = failing_mix(failing_mix(seen, mark->count), mark->kind);
     for (size_t i = 0; tbed_marks_counter(marks, i, &counter); i++)
-        seen = mix(mix(seen, counter.id), counter.columns[0].count);
+        seen = failing_mix(failing_mix(seen, counter.id), counter.columns[0].count);
     tbed_marks_close(marks);
     return seen;
 }

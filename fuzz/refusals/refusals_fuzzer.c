@@ -23,87 +23,28 @@
 typedef enum tbed_status ask(struct tbed_reader *reader, size_t options_nbytes, const bool *is_cancelled,
                              bool *has_result_ret);
 
-static enum tbed_status ask_window(struct tbed_reader *reader, size_t options_nbytes,
-                                   const bool *is_cancelled, bool *has_result_ret)
-{
-    struct tbed_window_options options = {.size = options_nbytes != 0 ? options_nbytes : sizeof options,
-                                          .thread_count = 2,
-                                          .column_count = 50,
-                                          .is_cancelled = is_cancelled};
-    struct tbed_window *window = NULL;
-    enum tbed_status status = tbed_window_make(reader, &options, &window);
-    *has_result_ret = window != NULL;
-    tbed_window_close(window);
-    return status;
-}
+/* 'WHAT' is what is made with options of the type OPTIONS; what follows are further options. */
+#define ASK(name, what, options_type, ...)                                                                   \
+    static enum tbed_status ask_##name(struct tbed_reader *reader, size_t options_nbytes,                    \
+                                       const bool *is_cancelled, bool *has_result_ret)                       \
+    {                                                                                                        \
+        struct options_type options = {.size = options_nbytes != 0 ? options_nbytes : sizeof options,        \
+                                       .thread_count = 2,                                                    \
+                                       .is_cancelled = is_cancelled,                                         \
+                                       __VA_ARGS__};                                                         \
+        struct tbed_##what *result = NULL;                                                                   \
+        enum tbed_status status = tbed_##what##_make(reader, &options, &result);                             \
+        *has_result_ret = result != NULL;                                                                    \
+        tbed_##what##_close(result);                                                                         \
+        return status;                                                                                       \
+    }
 
-static enum tbed_status ask_sketch(struct tbed_reader *reader, size_t options_nbytes,
-                                   const bool *is_cancelled, bool *has_result_ret)
-{
-    struct tbed_window_options options = {.size = options_nbytes != 0 ? options_nbytes : sizeof options,
-                                          .thread_count = 1,
-                                          .column_count = 5,
-                                          .exact_block_max = 1,
-                                          .is_cancelled = is_cancelled};
-    struct tbed_window *window = NULL;
-    enum tbed_status status = tbed_window_make(reader, &options, &window);
-    *has_result_ret = window != NULL;
-    tbed_window_close(window);
-    return status;
-}
-
-static enum tbed_status ask_marks(struct tbed_reader *reader, size_t options_nbytes, const bool *is_cancelled,
-                                  bool *has_result_ret)
-{
-    struct tbed_marks_options options = {.size = options_nbytes != 0 ? options_nbytes : sizeof options,
-                                         .thread_count = 2,
-                                         .column_count = 50,
-                                         .is_cancelled = is_cancelled};
-    struct tbed_marks *marks = NULL;
-    enum tbed_status status = tbed_marks_make(reader, &options, &marks);
-    *has_result_ret = marks != NULL;
-    tbed_marks_close(marks);
-    return status;
-}
-
-static enum tbed_status ask_statistics(struct tbed_reader *reader, size_t options_nbytes,
-                                       const bool *is_cancelled, bool *has_result_ret)
-{
-    struct tbed_analysis_options options = {.size = options_nbytes != 0 ? options_nbytes : sizeof options,
-                                            .thread_count = 2,
-                                            .is_cancelled = is_cancelled};
-    struct tbed_statistics *statistics = NULL;
-    enum tbed_status status = tbed_statistics_make(reader, &options, &statistics);
-    *has_result_ret = statistics != NULL;
-    tbed_statistics_close(statistics);
-    return status;
-}
-
-static enum tbed_status ask_stacks(struct tbed_reader *reader, size_t options_nbytes,
-                                   const bool *is_cancelled, bool *has_result_ret)
-{
-    struct tbed_stacks_options options = {.size = options_nbytes != 0 ? options_nbytes : sizeof options,
-                                          .thread_count = 2,
-                                          .is_cancelled = is_cancelled};
-    struct tbed_stacks *stacks = NULL;
-    enum tbed_status status = tbed_stacks_make(reader, &options, &stacks);
-    *has_result_ret = stacks != NULL;
-    tbed_stacks_close(stacks);
-    return status;
-}
-
-static enum tbed_status ask_activity(struct tbed_reader *reader, size_t options_nbytes,
-                                     const bool *is_cancelled, bool *has_result_ret)
-{
-    struct tbed_activity_options options = {.size = options_nbytes != 0 ? options_nbytes : sizeof options,
-                                            .thread_count = 2,
-                                            .is_cancelled = is_cancelled};
-    struct tbed_activity *activity = NULL;
-    enum tbed_status status = tbed_activity_make(reader, &options, &activity);
-    *has_result_ret = activity != NULL;
-    tbed_activity_close(activity);
-    return status;
-}
+ASK(window, window, tbed_window_options, .column_count = 50)
+ASK(sketch, window, tbed_window_options, .column_count = 5, .exact_block_max = 1)
+ASK(marks, marks, tbed_marks_options, .column_count = 50)
+ASK(statistics, statistics, tbed_analysis_options, .skip_percentiles = true)
+ASK(stacks, stacks, tbed_stacks_options, .per_thread = true)
+ASK(activity, activity, tbed_activity_options, .filter = NULL)
 
 static enum tbed_status ask_calls(struct tbed_reader *reader, size_t options_nbytes, const bool *is_cancelled,
                                   bool *has_result_ret)

@@ -56,7 +56,15 @@ void failing_start_files(int system_errno);
 /* Returns how many calls have failed in this run. If none has, the step must succeed. */
 uint32_t failing_count(void);
 
-/* Uses a reader and returns a hash of everything that it saw. */
+/* Adds a value to a hash of what was seen. */
+static inline uint64_t failing_mix(uint64_t seen, uint64_t value)
+{
+    seen = (seen ^ value) * 0x9E3779B97F4A7C15u;
+    return seen ^ seen >> 32;
+}
+
+/* Uses a reader and returns a hash of everything that it saw, or FAILING_NO_MEMORY if the reader said that memory ran out. */
+#define FAILING_NO_MEMORY UINT64_MAX
 typedef uint64_t failing_use(struct tbed_reader *reader);
 
 /*

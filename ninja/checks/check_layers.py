@@ -74,7 +74,7 @@ ROOMS = {
 ROOM_FILES_MAX = 16
 # What is not part of the product, and what it may include.
 APART = {
-    "fuzz": ("format/", "reader/core/base/", "reader/exchange/", "reader/symbols/", "reader/tools/", "reader/tests/", *PUBLIC),
+    "fuzz": ("format/", "reader/exchange/", "reader/symbols/", "reader/tools/", "reader/tests/", *PUBLIC),
     "spec": ("fuzz/", "format/", *PUBLIC),
     "bench": ("format/", *PUBLIC),
     "writer/examples": PUBLIC,

@@ -69,9 +69,9 @@ static void leave_map(struct tbed_file *file)
 }
 
 /*
- * Returns whether the map may be used; it then stays mapped until leave_map(). Once the file is closed, nobody enters who
- * could be waited for: threads that go on dropping would hold up the close for ever. writer/tests/models/close_model_test.c
- * has a model of this.
+ * Returns whether the map may be used; it then stays mapped until leave_map(). Once the file is closed, nobody enters any
+ * more: otherwise, threads that keep dropping events could delay the close forever. This is modelled in
+ * writer/tests/models/close_model_test.c.
  */
 static bool enter_map(struct tbed_file *file)
 {

@@ -30,7 +30,7 @@ struct block_spans {
     struct block_span *items; /* in the assembler's order */
     size_t count, room;
     uint64_t begin_count, end_count,
-        whole_count;         /* events; with a filter, those in its window, and only of spans that it takes */
+        whole_count; /* events; with a filter, those in its window, and if it 'asks_spans', of spans that it takes */
     uint64_t decrease_count; /* events with a tick below the one before */
     uint64_t unnamed_count;  /* spans left open that no block identifies; not among the items */
     struct tbed_block block;
