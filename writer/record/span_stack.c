@@ -81,8 +81,10 @@ static bool stack_grow(struct tbed_recorder_kept *kept)
     int kept_errno = errno;
     struct tbed_open_span *stack = tbed_pages_alloc(nbytes);
     errno = kept_errno;
-    if (stack == NULL)
+    if (stack == NULL) {
+        tbed_recorder_drop(cold->recorder, TBED_DROP_NO_MEMORY);
         return false;
+    }
     memcpy(stack, kept->stack, old_capacity * sizeof *stack);
     kept->top = stack + (kept->top - kept->stack);
     kept->floor = stack + (kept->floor - kept->stack);
@@ -94,7 +96,10 @@ static bool stack_grow(struct tbed_recorder_kept *kept)
     return true;
 }
 
-/* A span deeper than the limit is only counted: its end then has neither id nor begin tick. */
+/*
+ * A span deeper than the limit is only counted: its end then has neither id nor begin tick. So is one for which there is no
+ * memory, and that is a drop.
+ */
 static void push(struct tbed_recorder_kept *kept, uint32_t id, uint64_t tick, bool dropped)
 {
     if (kept->deep_count == 0 && (kept->top < kept->limit || stack_grow(kept)))
