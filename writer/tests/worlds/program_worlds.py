@@ -6,6 +6,7 @@ SPDX-License-Identifier: MIT
 """
 
 import os
+import pathlib
 import shutil
 import sys
 
@@ -173,6 +174,13 @@ def go(folder):
     return started(folder, folder / "goes", "statically linked")
 
 
+def for_all_users(folder):
+    """The program and what it preloads, in a folder that every user reaches: the checkout may be in a private one."""
+    for path in (TRACEBED, *pathlib.Path(TRACEBED).parent.glob("*.so")):
+        shutil.copy(path, folder)
+    return folder / pathlib.Path(TRACEBED).name
+
+
 def setuid(folder):
     """The loader ignores LD_PRELOAD in a program that gains rights."""
     if os.geteuid() != 0:
@@ -183,12 +191,13 @@ def setuid(folder):
     folder.chmod(0o777)
     environment = {"PATH": f"{folder}:{os.environ['PATH']}"}
     user = lambda: os.setuid(65534)  # noqa: E731
+    tracebed = for_all_users(folder)
     plain = run([starter, program], steps=1, environment=environment, prepare=user)
-    traced = run([TRACEBED, "record", "-o", folder / "run.tbed", "--", starter, program], steps=1,
+    traced = run([tracebed, "record", "-o", folder / "run.tbed", "--", starter, program], steps=1,
                  environment=environment, prepare=user)
     need_same(plain, traced, "record")
     need(f"setuid, setgid or with capabilities: {program} ({WAYS} times)" in traced.errors, traced.errors)
-    alone = run([TRACEBED, "record", "-f", "-o", folder / "run.tbed", "--", program, "word"], steps=1, prepare=user)
+    alone = run([tracebed, "record", "-f", "-o", folder / "run.tbed", "--", program, "word"], steps=1, prepare=user)
     need(alone.status == 4 and alone.output == "2 word\n", f"{alone}")
     return f"{WAYS} ways"
 
