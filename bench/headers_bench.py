@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FOLDERS = ["format/include", "writer/include", "writer/capture/include", "reader/include"]
+FOLDERS = ["format/include", "writer/include", "writer/capture/include", "reader/include", "reader/exchange/include"]
 LANGUAGES = {
     "gcc": ["-std=c11", "-x", "c"],
     "clang": ["-std=c11", "-x", "c"],

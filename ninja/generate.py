@@ -28,7 +28,8 @@ WRITER = ["format", "writer/base", "writer/file", "writer/pages", "writer/store"
 # The rooms of each library; rooms inside them are included. Traced programs carry the first.
 LIBRARIES = {
     "libtracebed": [*WRITER, "writer/session", "writer/capture/logfile", "writer/macros"],
-    "libtracebed-reader": [*WRITER, "reader/core", "reader/analysis", "reader/symbols", "reader/exchange"],
+    "libtracebed-reader": [*WRITER, "reader/core", "reader/analysis", "reader/symbols", "reader/exchange",
+                           "reader/tables"],
 }
 # Linked into each program that uses a macro, even if the rest is in a shared library.
 NOT_SHARED = "writer/macros"

@@ -14,7 +14,8 @@ install -d "$to$prefix/bin" "$to$prefix/include/tracebed" "$to$libdir/pkgconfig"
     "$to$prefix/share/doc/tracebed" "$to$prefix/include/tracebed/openoffice/rtl"
 install -m 755 "$from/tracebed" "$to$prefix/bin/"
 install -m 644 format/include/tracebed/*.h writer/include/tracebed/*.h writer/include/tracebed/*.hpp \
-    writer/capture/include/tracebed/*.h reader/include/tracebed/*.h "$to$prefix/include/tracebed/"
+    writer/capture/include/tracebed/*.h reader/include/tracebed/*.h \
+    reader/exchange/include/tracebed/*.h "$to$prefix/include/tracebed/"
 install -m 644 writer/capture/include/openoffice/rtl/* "$to$prefix/include/tracebed/openoffice/rtl/"
 install -m 644 "$from/libtracebed.a" "$from/libtracebed_nonshared.a" "$from/libtracebed-reader.a" "$to$libdir/"
 for library in libtracebed libtracebed-reader; do

@@ -7,7 +7,7 @@
 # SPDX-License-Identifier: MIT
 work=${WORK:-/tmp}/tracebed-objects
 # Machines that fuzz try a few places of failure for each input, not all; see fuzz/support/failing.h.
-flags="-DFAILING_PLACES=4 -std=gnu17 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -pthread -I. -Iformat/include -Iwriter/include -Iwriter/capture/include -Ireader/include"
+flags="-DFAILING_PLACES=4 -std=gnu17 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -pthread -I. -Iformat/include -Iwriter/include -Iwriter/capture/include -Ireader/include -Ireader/exchange/include"
 rooms="format writer/base writer/file writer/pages writer/store writer/record writer/copy writer/life writer/capture/launch
   reader/core reader/analysis reader/symbols reader/exchange reader/tools"
 targets=$(ls fuzz/*/*_fuzzer.c)

@@ -28,10 +28,10 @@ import tree
 ROOT = pathlib.Path.cwd()
 BUILD = ROOT / os.environ.get("TBED_BUILD", "build/release")
 LAYOUT = "ninja/checks/abi.txt"
-FOLDERS = ["format/include", "writer/include", "writer/capture/include", "reader/include"]
+FOLDERS = ["format/include", "writer/include", "writer/capture/include", "reader/include", "reader/exchange/include"]
 HEADERS = ["format", "recorder", "trace", "logfile", "reader", "filter", "analysis", "calls", "follow", "compare", "symbols",
            "exchange", "copy", "timeline", "verify", "suppressions", "flows",
-           "activity", "window"]
+           "activity", "window", "tables", "export"]
 
 # Handed out as pointers to const, or to a function of the caller's.
 HANDED_OUT = {
@@ -42,6 +42,7 @@ HANDED_OUT = {
     "tbed_follow_thread", "tbed_follow_label",
     "tbed_timeline_row", "tbed_timeline_counter",
     "tbed_flow_row", "tbed_flow_part", "tbed_flow", "tbed_activity_row", "tbed_window_part", "tbed_mark_row",
+    "tbed_table", "tbed_column",
 }  # fmt: skip
 NEVER_CHANGES = {
     # Values.
@@ -51,6 +52,7 @@ NEVER_CHANGES = {
     "tbed_symbols_module", "tbed_frame", "tbed_call", "tbed_duration_count", "tbed_durations",
     "tbed_call_durations", "tbed_stack_figures", "tbed_follow_span",
     "tbed_timeline_spans", "tbed_timeline_values", "tbed_mark_values", "tbed_flow_point", "tbed_flow_stretch",
+    "tbed_column_values", "tbed_batch", "tbed_constraint",
     # Used by inline functions and macros.
     "tbed_recorder", "tbed_recorder_kept", "tbed_open_span", "tbed_site", "tbed_category", "tbed_track", "tbed_thread",
     "tbed_span", "tbed_id", "tbed_logfile_site", "tbed_logfile_scope",

@@ -19,11 +19,11 @@ import tempfile
 import tree
 
 BUILD = os.environ.get("TBED_BUILD", "build/release")
-INCLUDES = ["-Iformat/include", "-Iwriter/include", "-Iwriter/capture/include", "-Ireader/include"]
+INCLUDES = ["-Iformat/include", "-Iwriter/include", "-Iwriter/capture/include", "-Ireader/include", "-Ireader/exchange/include"]
 # Each library, and the folders of its public headers.
 LIBRARIES = {
     "libtracebed": ("format/include/", "writer/include/", "writer/capture/include/"),
-    "libtracebed-reader": ("format/include/", "reader/include/"),
+    "libtracebed-reader": ("format/include/", "reader/include/", "reader/exchange/include/"),
 }
 NODES = {"libtracebed": "TRACEBED_0", "libtracebed-reader": "TRACEBED_READER_0"}
 # Declared by libtracebed's headers; linked into each program, see ninja/generate.py.

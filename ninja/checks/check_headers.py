@@ -14,7 +14,7 @@ import sys
 
 import tree
 
-INCLUDES = ["-Iformat/include", "-Iwriter/include", "-Iwriter/capture/include", "-Ireader/include"]
+INCLUDES = ["-Iformat/include", "-Iwriter/include", "-Iwriter/capture/include", "-Ireader/include", "-Ireader/exchange/include"]
 COMPILERS = [
     ("gcc", "c", ("c11", "c17", "gnu17")),
     ("clang", "c", ("c11", "c17", "gnu17")),

@@ -24,7 +24,7 @@ import tree
 
 DOCUMENT = "ARCHITECTURE.md"
 BUILD = os.environ.get("TBED_BUILD", "build/release")
-PUBLIC = ("format/include/", "writer/include/", "writer/capture/include/", "reader/include/")
+PUBLIC = ("format/include/", "writer/include/", "writer/capture/include/", "reader/include/", "reader/exchange/include/")
 
 # Lowest first. Rooms inside a room belong to it unless they have a line of their own.
 ROOMS = {
@@ -60,15 +60,20 @@ ROOMS = {
     "reader/symbols/debug": ["reader/core"],
     "reader/symbols/process": ["reader/symbols/debug"],
     "reader/symbols": ["reader/symbols/process"],
-    "reader/exchange/shared": ["reader/analysis", "writer/include", "writer/capture/include"],
-    "reader/exchange/measureme/file": ["reader/core"],
+    "reader/exchange/include": ["reader/include"],
+    "reader/exchange/shared": ["reader/exchange/include", "reader/analysis", "writer/include", "writer/capture/include"],
+    "reader/exchange/measureme/file": ["reader/core", "reader/exchange/include"],
     "reader/exchange/measureme/import": ["reader/exchange/measureme/file", "reader/exchange/shared"],
     "reader/exchange/measureme/export": ["reader/exchange/measureme/import"],
     "reader/exchange/chrome": ["reader/exchange/shared"],
     "reader/exchange/rtl_log": ["reader/exchange/shared"],
     "reader/exchange/traces": ["reader/exchange/shared"],
+    "reader/tables/base": ["reader/analysis"],
+    "reader/tables/facts": ["reader/tables/base"],
+    "reader/tables/list": ["reader/tables/facts"],
+    "reader/tables/open": ["reader/tables/list", "reader/exchange/registry"],
     "reader/exchange/registry": ["reader/exchange/measureme", "reader/exchange/chrome", "reader/exchange/rtl_log"],
-    "reader/tools": ["reader/exchange", "reader/symbols", "writer/capture/launch"],
+    "reader/tools": ["reader/exchange", "reader/tables", "reader/symbols", "writer/capture/launch"],
 }
 # A room with more files than this is several rooms in one.
 ROOM_FILES_MAX = 16

@@ -30,7 +30,7 @@ import generate  # noqa: E402
 
 FOLDER = "build/mutate"
 COMPILE = ["gcc", "-std=gnu17", "-O1", "-w", "-fPIC", "-fno-semantic-interposition", "-pthread", "-D_GNU_SOURCE",
-           "-I.", "-Iformat/include", "-Iwriter/include", "-Iwriter/capture/include", "-Ireader/include"]
+           "-I.", "-Iformat/include", "-Iwriter/include", "-Iwriter/capture/include", "-Ireader/include", "-Ireader/exchange/include"]
 SYSTEM = ["-ldw", "-lelf", "-liberty", "-lz", "-lm", "-pthread"]
 WRAPPED = sorted({*generate.FAILING,
                   *(name for path in generate.walk()[1] if path.endswith("_test.c")

@@ -223,6 +223,7 @@ enum tbed_drop_cause {
     X(ERR_NO_THREAD, 14, "no helper thread could be started")                                                \
     X(ERR_CACHE_FULL, 15, "the reader's cache of names is full, or the name is too long for it")             \
     X(ERR_CANCELLED, 16, "cancelled")                                                                        \
+    X(ERR_NO_LIBRARY, 17, "a library that this needs is not installed")                                      \
     X(ERR_NOT_A_TRACE, 64, "not a tracebed file: the magic is missing")                                      \
     X(ERR_EMPTY, 65, "the file is empty")                                                                    \
     X(ERR_IS_DIRECTORY, 66, "it is a directory")                                                             \

@@ -34,6 +34,14 @@ const struct tbed_format *tbed_format_find(const char *name)
     return NULL;
 }
 
+const struct exchange_format *tbed_registry_of(const struct tbed_format *about)
+{
+    for (size_t i = 0; i < FORMAT_COUNT; i++)
+        if (&formats[i]->about == about)
+            return formats[i];
+    return NULL;
+}
+
 /* ---- The format of a file ---- */
 
 /* Reads its first bytes; 0: it is already a trace, or cannot be read. */

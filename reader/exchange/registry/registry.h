@@ -15,4 +15,7 @@
 const struct exchange_format *tbed_registry_of_fd(int fd);
 const struct exchange_format *tbed_registry_of_path(const char *path);
 
+/* The format that tbed_format_get() describes. */
+const struct exchange_format *tbed_registry_of(const struct tbed_format *about);
+
 #endif

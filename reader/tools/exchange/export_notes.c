@@ -15,6 +15,16 @@ void export_put_note(uint64_t count, const char *what, const char *explanation)
         printf("  %s %s%s %s\n", tool_format_count(figure, count), what, count == 1 ? "" : "s", explanation);
 }
 
+void export_tell_note(bool is_piped, uint64_t count, const char *what, const char *explanation)
+{
+    char figure[32];
+    if (!is_piped)
+        export_put_note(count, what, explanation);
+    else if (count > 0)
+        tool_complain("%s %s%s %s", tool_format_count(figure, count), what, count == 1 ? "" : "s",
+                      explanation);
+}
+
 void export_put_heading(const char *to)
 {
     tool_print_text(stdout, to, strlen(to), 0);

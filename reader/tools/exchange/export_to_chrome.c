@@ -9,17 +9,6 @@
 #include <string.h>
 #include <tracebed/exchange.h>
 
-/* Goes to standard error if the data goes to standard output. */
-static void put_note(bool is_piped, uint64_t count, const char *what, const char *explanation)
-{
-    char figure[32];
-    if (!is_piped)
-        export_put_note(count, what, explanation);
-    else if (count > 0)
-        tool_complain("%s %s%s %s", tool_format_count(figure, count), what, count == 1 ? "" : "s",
-                      explanation);
-}
-
 static void put_report(const struct export_request *request, const struct tbed_chrome_report *report)
 {
     bool piped = strcmp(request->to, "-") == 0;
@@ -29,16 +18,20 @@ static void put_report(const struct export_request *request, const struct tbed_c
         printf("%s event%s\n", tool_format_count(events, report->event_count),
                report->event_count == 1 ? "" : "s");
     }
-    put_note(piped, report->instant_count, "instant", "omitted, as asked for");
-    put_note(piped, report->counter_count, "value", "of counters omitted, as asked for");
-    put_note(piped, report->allocation_count, "allocation event", "omitted, not supported by the format");
-    put_note(piped, report->unknown_count, "event", "of unknown types omitted");
-    put_note(piped, report->unpaired_count, "span", "omitted, without a known begin");
-    put_note(piped, report->argument_count, "argument", "of counters omitted");
-    put_note(piped, report->open_count, "span", "that never ended, written up to its thread's last event");
-    put_note(piped, report->inverted_count, "span", "that end before they begin, written without a duration");
-    put_note(piped, report->clipped_count, "span", "with a time cut to 63 bits");
-    put_note(piped, report->renumbered_count, "process", "renumbered: its id occurs in an earlier file");
+    export_tell_note(piped, report->instant_count, "instant", "omitted, as asked for");
+    export_tell_note(piped, report->counter_count, "value", "of counters omitted, as asked for");
+    export_tell_note(piped, report->allocation_count, "allocation event",
+                     "omitted, not supported by the format");
+    export_tell_note(piped, report->unknown_count, "event", "of unknown types omitted");
+    export_tell_note(piped, report->unpaired_count, "span", "omitted, without a known begin");
+    export_tell_note(piped, report->argument_count, "argument", "of counters omitted");
+    export_tell_note(piped, report->open_count, "span",
+                     "that never ended, written up to its thread's last event");
+    export_tell_note(piped, report->inverted_count, "span",
+                     "that end before they begin, written without a duration");
+    export_tell_note(piped, report->clipped_count, "span", "with a time cut to 63 bits");
+    export_tell_note(piped, report->renumbered_count, "process",
+                     "renumbered: its id occurs in an earlier file");
 }
 
 enum tool_exit export_chrome(const struct export_request *request)

@@ -113,7 +113,7 @@ static enum tool_exit export_measureme(const struct export_request *request)
     return TOOL_FINE;
 }
 
-/* The function that writes each format; the registry of the library describes the formats. */
+/* The formats with a function of their own; tbed_export() writes the others. */
 static const struct {
     enum tbed_foreign_kind kind;
     enum tool_exit (*run)(const struct export_request *request);
@@ -125,11 +125,12 @@ static const struct {
 
 static enum tool_exit export_as(const struct tbed_format *format, const struct export_request *request)
 {
-    size_t at = 0;
-    while (exporters[at].kind != format->kind)
-        at++;
+    enum tool_exit (*run)(const struct export_request *request) = export_any;
+    for (size_t i = 0; i < sizeof exporters / sizeof exporters[0]; i++)
+        if (exporters[i].kind == format->kind)
+            run = exporters[i].run;
     tool_progress_begin(request->reader, strcmp(request->to, "-") == 0);
-    enum tool_exit exit = exporters[at].run(request);
+    enum tool_exit exit = run(request);
     tool_progress_end();
     return exit;
 }
@@ -139,6 +140,7 @@ static enum tool_exit export_as(const struct tbed_format *format, const struct e
 struct options {
     const char *to, *out;
     const struct tbed_format *format;
+    bool memory; /* instead of time */
     bool overwrite, absolute, collapse_threads, no_instants, no_counters, quirks, exact;
     uint64_t version;
     unsigned jobs;
@@ -176,6 +178,8 @@ static int open_filter(struct export_request *request, const char *path, struct 
 static int export_files(char **paths, size_t count, struct options *options)
 {
     struct export_request request = {.to = options->out,
+                                     .format = options->format,
+                                     .memory = options->memory,
                                      .overwrite = options->overwrite,
                                      .version = (uint32_t)options->version,
                                      .absolute = options->absolute,
@@ -226,7 +230,7 @@ static const char *take_rtl_option(struct options *options, int option, const ch
     return problem;
 }
 
-#define FORMATS_MAX 16
+#define FORMATS_MAX 32
 
 static const char *take_format(struct options *options, const char *argument)
 {

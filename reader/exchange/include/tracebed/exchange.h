@@ -28,7 +28,21 @@ enum tbed_foreign_kind {
     TBED_FOREIGN_NONE,
     TBED_FOREIGN_PROFILE, /* measureme: .mm_profdata, or .events with .string_data and .string_index */
     TBED_FOREIGN_RTL_LOG, /* a text log of OpenOffice's RTL_LOGFILE */
-    TBED_FOREIGN_CHROME,  /* trace events as JSON; export only */
+    TBED_FOREIGN_CHROME,  /* trace events as JSON */
+    TBED_FOREIGN_PERFETTO,
+    TBED_FOREIGN_FIREFOX,
+    TBED_FOREIGN_OTLP,
+    TBED_FOREIGN_CTF,
+    TBED_FOREIGN_PPROF,
+    TBED_FOREIGN_FOLDED,
+    TBED_FOREIGN_SPEEDSCOPE,
+    TBED_FOREIGN_CALLGRIND,
+    TBED_FOREIGN_HEAPTRACK,
+    TBED_FOREIGN_PARQUET,
+    TBED_FOREIGN_CSV,
+    TBED_FOREIGN_NDJSON,
+    TBED_FOREIGN_SPALL,
+    TBED_FOREIGN_UFTRACE,
 };
 
 /* A foreign format. The library has one constant for each; later versions may add members at the end. */
@@ -42,6 +56,11 @@ struct tbed_format {
     bool exports_many;                               /* writes several traces to one file */
     bool exports_to_stdout;                          /* can be written to any stream, not only to a file */
     uint32_t export_version_min, export_version_max; /* the versions that can be written; 0: none */
+    bool has_export;                                 /* tbed_export() of <tracebed/export.h> writes it */
+    bool exports_folder;                             /* of several files */
+    bool exports_memory;                             /* sums by stack, of time or of memory */
+    bool compresses;                                 /* gzip and Zstandard by the name of the output */
+    bool skips; /* the options that leave out instants and counters apply */
 };
 
 /* All formats, in a fixed order; NULL past the last. */
