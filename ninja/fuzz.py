@@ -44,7 +44,7 @@ class Target:
         self.name = name
         self.program = f"build/fuzz/fuzz/{name}/{name}_fuzzer"
         self.corpus, self.kept = f"fuzz/{name}/corpus", f"{KEPT}/{name}"
-        self.seeds = seeds(f"fuzz/{name}/{name}_fuzzer.c")
+        self.seeds = sum(seeds(f"fuzz/{name}/{name}_fuzzer.c"), [])
         parser = configparser.ConfigParser()
         parser.read(["fuzz/support/default.options", f"fuzz/{name}/{name}.options"])
         self.options = dict(parser["libfuzzer"])

@@ -8,7 +8,8 @@ run 'tests/**/*_program.c'. The other .c files of those rooms are support code, 
 What only one file needs is a mark: a line of the comment at the top of that file.
 
     Link with: FLAGS               link this test or fuzz target with these flags as well
-    Seeds: FOLDER...               replay these files besides the fuzz target's own corpus
+    Seeds: FOLDER...               replay these files besides the fuzz target's own corpus; each further line is a
+                                   replay of its own, beside the others
     Mutator: NAME                  link this fuzz target with fuzz/support/NAME_mutator.c
     Slow: REASON                   leave this test or check out of './run test quick'
     Check: NAME [ARGUMENT...]      run this script as build/checks/NAME.result; several lines make several checks
@@ -113,9 +114,11 @@ def mark(path, word):
 
 
 def seeds(fuzzer):
-    """The folders that a fuzz target starts from: its own corpus, if it has one, and those of its mark."""
+    """The folders that a fuzz target starts from, a list for each replay: its own corpus, if it has one, with those of
+    its first mark, and those of each further mark."""
     corpus = os.path.join(os.path.dirname(fuzzer), "corpus")
-    return [corpus] * os.path.isdir(corpus) + mark(fuzzer, "Seeds").split()
+    first, *others = [folders.split() for folders in marks(fuzzer, "Seeds")] or [[]]
+    return [[corpus] * os.path.isdir(corpus) + first, *others]
 
 
 def results(paths):
@@ -192,6 +195,7 @@ def write_fuzzers(paths):
     lines += ["", "fuzz_wrap = " + " ".join(f"-Wl,--wrap={name}" for name in FAILING), ""]
     lines += build("$b/program.a", "ar", objects(program)) + [""]
     names = [os.path.basename(path).removesuffix("_fuzzer.c") for path in paths if path.endswith("_fuzzer.c")]
+    replays = []
     for name in names:
         path = f"fuzz/{name}/{name}_fuzzer.c"
         program = f"$b/fuzz/{name}/{name}_fuzzer"
@@ -200,10 +204,10 @@ def write_fuzzers(paths):
         lines += build(program, "program",
                        [path, "$fuzz_main", *mutators, "$b/fuzz.a", "$b/program.a", "$b/tests.a", *ALL_LIBRARIES.split()],
                        more_ldflags=f"$fuzz_ldflags $fuzz_wrap {mark(path, 'Link with')}".rstrip(), libs=SYSTEM)
-        lines += build(f"{program}.result", "test", [program], ["spec/golden/expected.txt"],
-                       arguments=" ".join(seeds(path)))
+        for number, folders in enumerate(seeds(path), 1):
+            replays.append(f"{program}{'' if number == 1 else number}.result")
+            lines += build(replays[-1], "test", [program], ["spec/golden/expected.txt"], arguments=" ".join(folders))
     programs = [f"$b/fuzz/{name}/{name}_fuzzer" for name in names]
-    replays = [f"{program}.result" for program in programs]
     return lines + [""] + build("$b/fuzzers", "phony", programs) + build("$b/replay", "phony", replays)
 
 
@@ -249,7 +253,7 @@ def write_variant(paths):
         ("Benchmarks: '.run' is never made, so it always runs", write_benches),
     ]
     lines = [HEADLINE, "# A variant includes this with these variables set:",
-             "#   b  cc  cflags  ldflags  no_undefined  preload  run_flags  fuzz_ldflags  fuzz_main"]
+             "#   b  cc  cflags  ldflags  program_ldflags  no_undefined  preload  run_flags  fuzz_ldflags  fuzz_main"]
     for title, write in parts:
         lines += ["", f"# ---- {title} ----", ""] + write(paths)
     return lines

@@ -67,7 +67,7 @@ def split(result):
 
 def names_of(result):
     """Returns the names by which a test can be selected."""
-    path = split(result)[1]
+    path = re.sub(r"(_fuzzer)\d+$", r"\1", split(result)[1])  # one of several replays of a target
     name = os.path.basename(path)
     return {path, path + ".c", name, name + ".c", re.sub("_(test|fuzzer)$", "", name)}
 

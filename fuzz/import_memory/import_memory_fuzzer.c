@@ -2,7 +2,8 @@
  * Imports a foreign file while memory runs out or a file call fails. The call must either return an error and leave nothing
  * behind, or produce its usual result.
  *
- * Seeds: fuzz/import/corpus fuzz/rtl_log/corpus fuzz/profile/corpus
+ * Seeds: fuzz/import/corpus fuzz/rtl_log/corpus
+ * Seeds: fuzz/profile/corpus
  *
  * SPDX-License-Identifier: MIT
  */

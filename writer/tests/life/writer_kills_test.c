@@ -168,11 +168,14 @@ static _Noreturn void record_until_killed(const char *path, const struct tbed_wr
                                           uint32_t process_count)
 {
     struct tbed_writer *writer = test_writer_open(path, options);
+    pid_t parent = getpid();
     uint32_t process = 0;
     for (uint32_t i = 1; i < process_count && process == 0; i++)
         process = fork() == 0 ? i : 0;
     if (process != 0)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (process != 0 && getppid() != parent)
+        _exit(0); /* it was killed before this process asked to be killed with it */
     record_in_threads(writer, process);
 }
 
