@@ -44,6 +44,7 @@ PRELOADED = {
     "libtracebed-functions": ["writer/capture/shared", LAUNCH, "writer/capture/functions"],
 }
 RUBY = "writer/capture/ruby/ext/tracebed"
+PYTHON = "reader/python"
 # The files of this folder are compiled into the object of that source, which includes their list.
 PAGE = "reader/tools/view/page"
 PAGE_SOURCE = "reader/tools/view/page_files.c"
@@ -60,7 +61,7 @@ FAILING = ["malloc", "calloc", "realloc", "strdup", "asprintf", "vasprintf", "op
 SHARED_SYSTEM = {"libtracebed": "", "libtracebed-reader": SYSTEM}
 SKIPPED = {"__pycache__", "corpus", "generated"}
 ROOTS = ["format", "writer", "reader", "fuzz", "bench", "spec", "ninja"]
-GENERATED = ["checks", "preload", "ruby", "targets"]
+GENERATED = ["checks", "preload", "python", "ruby", "targets"]
 DEPENDENCIES = "build/generate.d"
 HEADLINE = "# Written by ninja/generate.py. Do not edit."
 
@@ -279,6 +280,14 @@ def write_ruby(paths):
     return lines
 
 
+def write_python(paths):
+    libraries = [f"build/release/{name}.a" for name in reversed(LIBRARIES)]
+    inner = [path for path in paths if path.startswith(PYTHON + "/") and not path.endswith(".c")]
+    return [HEADLINE, "# ninja/python.ninja includes it.", ""] + build(
+        "build/release/python.stamp", "python", sources(paths, [PYTHON]), [*libraries, "ninja/build_python.sh", *inner],
+        folder="build/release/python", libraries=" ".join(libraries))
+
+
 def write_checks(paths):
     lines, every, fast = [HEADLINE, ""], [], []
     for path in paths:
@@ -321,7 +330,8 @@ def write_dependencies(folders, paths):
 
 def main():
     folders, paths = walk()
-    writers = {"checks": write_checks, "preload": write_preload, "ruby": write_ruby, "targets": write_variant}
+    writers = {"checks": write_checks, "preload": write_preload, "python": write_python, "ruby": write_ruby,
+               "targets": write_variant}
     write_dependencies(folders, paths)
     write_page()
     for name in GENERATED:

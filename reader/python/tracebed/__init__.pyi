@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, overload
+
+# None where a row has no value. Times are nanoseconds.
+Value = int | float | str | None
+# A value that a column must have, or bounds of a number, of which the second is excluded; None: no bound.
+Condition = int | str | tuple[int | None, int | None]
+
+class Column(Sequence[Value]):
+    """A column: a read-only buffer of numbers (int64, uint64, double), or of int32 codes of texts, -1 for no value."""
+
+    @property
+    def names(self) -> list[str] | None: ...
+    @property
+    def null(self) -> bytes | None: ...
+    @overload
+    def __getitem__(self, index: int) -> Value: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Value]: ...
+    def __len__(self) -> int: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+class Rows(Iterator[Any]):
+    """The rows of a table, as named tuples."""
+
+    def __iter__(self) -> Rows: ...
+    def __next__(self) -> Any: ...
+
+class Trace:
+    path: str | bytes
+
+    def __init__(self, path: str | bytes | os.PathLike[str]) -> None: ...
+    def __enter__(self) -> Trace: ...
+    def __exit__(self, *exception: object) -> None: ...
+    def close(self) -> None: ...
+    @property
+    def damage_count(self) -> int: ...
+    def rows(
+        self,
+        table: str,
+        columns: Sequence[str] | None = None,
+        where: Mapping[str, Condition] | None = None,
+        *,
+        any_order: bool = False,
+        threads: int = 0,
+    ) -> Rows: ...
+    def columns(
+        self,
+        table: str,
+        columns: Sequence[str] | None = None,
+        where: Mapping[str, Condition] | None = None,
+        *,
+        any_order: bool = False,
+        threads: int = 0,
+    ) -> dict[str, Column]: ...
+    def dataframe(
+        self, table: str, columns: Sequence[str] | None = None, where: Mapping[str, Condition] | None = None
+    ) -> Any: ...
+    def sql(self, statement: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> sqlite3.Cursor: ...
+    def __getattr__(self, table: str) -> Rows: ...
+
+def open(path: str | bytes | os.PathLike[str]) -> Trace: ...
+def tables() -> dict[str, tuple[str, list[tuple[str, str, str | None, str, bool]]]]: ...
