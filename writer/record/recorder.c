@@ -22,9 +22,9 @@ static struct {
 
 #define TID_OWN UINT64_MAX
 
-/* 'tid' of a THREAD; TID_OWN: that of the thread that records. */
+/* 'tid' of a THREAD; TID_OWN: that of the thread that records. 'process' 0: the writer's own. */
 static struct tbed_recorder *open_kind(struct tbed_writer *writer, const char *name,
-                                       enum tbed_stream_kind kind, uint64_t tid)
+                                       enum tbed_stream_kind kind, uint64_t tid, uint32_t process)
 {
     struct tbed_file *file = tbed_file_of(writer);
     if (!tbed_state_lock(file))
@@ -42,6 +42,7 @@ static struct tbed_recorder *open_kind(struct tbed_writer *writer, const char *n
         cold->block = cold->ended_block = NULL;
         cold->epoch = file->process.epoch;
         cold->kind = kind;
+        cold->given_process = process;
         cold->has_given_tid = tid != TID_OWN;
         cold->tid = cold->has_given_tid ? (uint32_t)tid : 0;
         cold->name_id =
@@ -61,17 +62,36 @@ static struct tbed_recorder *open_kind(struct tbed_writer *writer, const char *n
 
 struct tbed_recorder *tbed_recorder_open(struct tbed_writer *writer, const char *name)
 {
-    return open_kind(writer, name, TBED_STREAM_THREAD, TID_OWN);
+    return open_kind(writer, name, TBED_STREAM_THREAD, TID_OWN, 0);
 }
 
 struct tbed_recorder *tbed_recorder_open_given(struct tbed_writer *writer, const char *name, uint32_t tid)
 {
-    return open_kind(writer, name, TBED_STREAM_THREAD, tid);
+    return open_kind(writer, name, TBED_STREAM_THREAD, tid, 0);
+}
+
+struct tbed_recorder *tbed_recorder_open_process(struct tbed_writer *writer, uint32_t process,
+                                                 const char *name, uint32_t tid)
+{
+    return open_kind(writer, name, TBED_STREAM_THREAD, tid, process);
+}
+
+uint32_t tbed_process_record_given(struct tbed_writer *writer, const char *name, uint32_t pid,
+                                   uint32_t parent_pid, uint32_t forked_from)
+{
+    struct tbed_file *file = tbed_file_of(writer);
+    if (!file->clock.is_given || !tbed_state_lock(file))
+        return 0;
+    struct tbed_store *store = tbed_store_of(writer);
+    uint32_t name_id = tbed_intern_locked(store, name, strlen(name));
+    uint32_t number = tbed_other_process_record(store, name_id, pid, parent_pid, forked_from);
+    tbed_state_unlock(file);
+    return number;
 }
 
 struct tbed_recorder *tbed_track_open(struct tbed_writer *writer, const char *name)
 {
-    return open_kind(writer, name, TBED_STREAM_TRACK, 0);
+    return open_kind(writer, name, TBED_STREAM_TRACK, 0, 0);
 }
 
 void tbed_recorder_name_set(struct tbed_recorder *recorder, const char *name)

@@ -37,7 +37,7 @@ static bool stream_open(struct tbed_recorder_cold *cold, uint64_t tick, enum tbe
         stream = tbed_shared_add(&tbed_shared(file)->next_stream, 1);
     struct tbed_disk_stream record = {
         .stream = tbed_le32_make((uint32_t)stream),
-        .process = tbed_le32_make(file->process.stream),
+        .process = tbed_le32_make(cold->given_process != 0 ? cold->given_process : file->process.stream),
         .kind = tbed_le32_make(cold->kind),
         .tid = tbed_le32_make(cold->tid),
         .name_id = tbed_le32_make(cold->name_id),

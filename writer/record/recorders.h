@@ -41,8 +41,9 @@ struct tbed_recorder_cold {
     uint32_t tid;
     bool is_open;
     bool has_given_tid;
-    bool must_leave;   /* atomic: the block has been synced, so the next event goes to a new one */
-    bool is_unordered; /* ticks may have gone back within the block */
+    uint32_t given_process; /* 0: the writer's own */
+    bool must_leave;        /* atomic: the block has been synced, so the next event goes to a new one */
+    bool is_unordered;      /* ticks may have gone back within the block */
     /* The block's first tick, or the least begin tick of its SPANs if that is lower. */
     uint64_t least_begin_tick;
     uint64_t gap_count; /* drops that are not in the stream yet; atomic */

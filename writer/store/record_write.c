@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "writer/base/shared_words.h"
 #include "writer/store/entries.h"
 #include "writer/store/records.h"
 
@@ -56,6 +57,23 @@ void tbed_process_record(struct tbed_store *store, uint32_t name_id, uint32_t fo
         .forked_from = tbed_le32_make(forked_from),
     };
     tbed_record_append(store, &record, TBED_RECORD_PROCESS, sizeof record);
+}
+
+uint32_t tbed_other_process_record(struct tbed_store *store, uint32_t name_id, uint32_t pid,
+                                   uint32_t parent_pid, uint32_t forked_from)
+{
+    uint64_t number = tbed_shared_add(&tbed_shared(&store->file)->next_stream, 1);
+    struct tbed_disk_process record = {
+        .stream = tbed_le32_make((uint32_t)number),
+        .pid = tbed_le32_make(pid),
+        .parent_pid = tbed_le32_make(parent_pid),
+        .name_id = tbed_le32_make(name_id),
+        .tick = tbed_le64_make(tbed_clock_now(&store->file.clock)),
+        .forked_from = tbed_le32_make(forked_from),
+    };
+    if (number > UINT32_MAX)
+        return 0;
+    return tbed_record_append(store, &record, TBED_RECORD_PROCESS, sizeof record) ? (uint32_t)number : 0;
 }
 
 void tbed_anchor_append(struct tbed_store *store)

@@ -19,6 +19,9 @@ bool tbed_record_append_parts(struct tbed_store *store, enum tbed_record_type ty
 bool tbed_stream_append(struct tbed_store *store, struct tbed_disk_stream *record,
                         enum tbed_drop_cause *cause_ret);
 void tbed_process_record(struct tbed_store *store, uint32_t name_id, uint32_t forked_from);
+/* Of a process that is not the writer's. Returns its number; 0: it could not be stored. */
+uint32_t tbed_other_process_record(struct tbed_store *store, uint32_t name_id, uint32_t pid,
+                                   uint32_t parent_pid, uint32_t forked_from);
 /* Nothing where the trace's clock is not the system's. */
 void tbed_anchor_append(struct tbed_store *store);
 

@@ -552,6 +552,20 @@ static inline void tbed_event_record_given(struct tbed_recorder *recorder,
 /* Like tbed_recorder_open(), for the thread with number 'tid', which may belong to another process. */
 struct tbed_recorder *tbed_recorder_open_given(struct tbed_writer *writer, const char *name, uint32_t tid);
 
+/*
+ * Describes another process of a trace with given ticks, besides the one in the writer's options. 'forked_from' is the number of
+ * the process that it was forked from; 0: unknown. A pid of 0 is unknown. Returns the number of the process; 0 if the
+ * writer has no given ticks or the record could not be stored (counted).
+ *
+ * Threads: any.
+ */
+uint32_t tbed_process_record_given(struct tbed_writer *writer, const char *name, uint32_t pid,
+                                   uint32_t parent_pid, uint32_t forked_from);
+
+/* Like tbed_recorder_open_given(), for a thread of that process; 0: the writer's own. */
+struct tbed_recorder *tbed_recorder_open_process(struct tbed_writer *writer, uint32_t process,
+                                                 const char *name, uint32_t tid);
+
 #include <tracebed/recorder_inline.h>
 
 /* ---- Structs that may grow: these calls pass the caller's size on, see "ABI" in format.h ---- */

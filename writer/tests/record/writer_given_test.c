@@ -223,6 +223,38 @@ static void events_that_are_none_are_counted(void **state)
 
 /* ---- Time, process, thread ---- */
 
+static void threads_of_other_processes_belong_to_them(void **state)
+{
+    (void)state;
+    const char *path = test_path("processes.tbed");
+    struct tbed_writer *writer = given_open(path, 0);
+    uint32_t parent = tbed_process_record_given(writer, "parent", 10, 1, 0);
+    uint32_t child = tbed_process_record_given(writer, "child", 11, 10, parent);
+    give_span(tbed_recorder_open_process(writer, child, "of the child", 12), 1, 5, 6);
+    give_span(tbed_recorder_open_process(writer, 0, "own", 13), 1, 5, 6);
+    tbed_writer_close(writer);
+    struct tbed_reader *reader = test_reader_open(path, true);
+    struct tbed_process_info own, found;
+    struct tbed_stream_info stream;
+    assert_true(tbed_process_get(reader, 0, &own));
+    assert_true(tbed_process_get(reader, 2, &found));
+    assert_false(tbed_process_get(reader, 3, &found));
+    assert_int_equal(found.stream, child);
+    assert_int_equal(found.pid, 11);
+    assert_int_equal(found.parent_pid, 10);
+    assert_int_equal(found.forked_from, parent);
+    assert_text(reader, found.name_id, "child");
+    assert_true(tbed_stream_get(reader, 0, &stream));
+    assert_int_equal(stream.process, child);
+    assert_int_equal(stream.tid, 12);
+    assert_true(tbed_stream_get(reader, 1, &stream));
+    assert_int_equal(stream.process, own.stream);
+    tbed_reader_close(reader);
+    writer = test_writer_open(test_path("clocked.tbed"), NULL);
+    assert_int_equal(tbed_process_record_given(writer, "none", 1, 0, 0), 0);
+    tbed_writer_close(writer);
+}
+
 static void the_clock_is_what_was_told(void **state)
 {
     (void)state;
@@ -596,6 +628,7 @@ int main(void)
         cmocka_unit_test(any_events_come_back_as_they_were_given),
         cmocka_unit_test(ticks_that_go_back_take_little_room),
         cmocka_unit_test(events_that_are_none_are_counted),
+        cmocka_unit_test(threads_of_other_processes_belong_to_them),
         cmocka_unit_test(the_clock_is_what_was_told),
         cmocka_unit_test(counts_have_a_unit_and_no_rate),
         cmocka_unit_test(nobody_joins_and_no_clock_is_mixed_in),
