@@ -203,7 +203,7 @@ enum tbed_drop_cause {
 
 /*
  * Every status, with a fixed value. From 64 on they are the checks of section 12, by the same names; each has a golden
- * file in spec/golden/invalid. From 224 on they are those of spec/measureme.md.
+ * file in spec/golden/invalid. From 224 on they are those of spec/measureme.md, from 240 on those of other foreign formats.
  */
 #define TBED_STATUS_LIST(X)                                                                                  \
     X(OK, 0, "fine")                                                                                         \
@@ -289,7 +289,12 @@ enum tbed_drop_cause {
     X(ERR_PROFILE_CUT, 227, "the profile ends inside a page, a header, an event or an index record")         \
     X(ERR_PROFILE_STRING, 228, "a string of the profile is not terminated, or not UTF-8")                    \
     X(ERR_PROFILE_INDEX, 229, "an index record of the profile leads nowhere")                                \
-    X(ERR_PROFILE_EVENT, 230, "impossible event in the profile")
+    X(ERR_PROFILE_EVENT, 230, "impossible event in the profile")                                             \
+    X(ERR_FOREIGN_CUT, 240, "the file ends inside a record")                                                 \
+    X(ERR_FOREIGN_RECORD, 241, "impossible record")                                                          \
+    X(ERR_FOREIGN_VERSION, 242, "unknown version of the format")                                             \
+    X(ERR_FOREIGN_FILE, 243, "a file of the folder is missing or cannot be read")                            \
+    X(ERR_FOREIGN_LIBRARY, 244, "the library that reads the format failed")
 
 enum tbed_status {
 #define X(name, value, text) TBED_##name = value,

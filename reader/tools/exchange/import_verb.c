@@ -69,10 +69,32 @@ static void put_log_summary(const char *to, const struct tbed_import_report *rep
     put_note(report->drop_count, "record", "that the trace had no room for");
 }
 
+static void put_trace_summary(const char *to, const struct tbed_import_report *report)
+{
+    tool_print_text(stdout, to, strlen(to), 0);
+    put_counted(": imported: ", report->event_count, "event");
+    put_counted(" of ", report->thread_count, "thread");
+    put_counted(", ", report->string_count, "string");
+    put_counted("\n  ", report->interval_count, "span");
+    put_counted(", ", report->instant_count, "instant");
+    put_counted(", ", report->integer_count, "number");
+    put_counted(", ", report->message_count, "message");
+    putchar('\n');
+    put_note(report->unordered_count, "event",
+             "with an earlier time than its predecessor on the thread; kept in place");
+    put_note(report->unpaired_count, "end", "without a begin; left out");
+    tool_print_notes(report, "  left out: ");
+    put_note(report->drop_count, "record", "that the trace had no room for");
+}
+
 static void put_summary(const char *to, const struct tbed_import_report *report)
 {
     if (report->kind == TBED_FOREIGN_RTL_LOG) {
         put_log_summary(to, report);
+        return;
+    }
+    if (report->kind != TBED_FOREIGN_PROFILE) {
+        put_trace_summary(to, report);
         return;
     }
     tool_print_text(stdout, to, strlen(to), 0);

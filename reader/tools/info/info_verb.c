@@ -379,6 +379,28 @@ static void put_log(const struct state *state)
         put_field("dropped"), put_counted("", foreign->drop_count, "record"), putchar('\n');
 }
 
+static const struct tbed_format *format_of(const struct tbed_import_report *foreign)
+{
+    const struct tbed_format *format;
+    for (size_t i = 0; (format = tbed_format_get(i)) != NULL; i++)
+        if (format->kind == foreign->kind)
+            break;
+    return format;
+}
+
+static void put_format(const struct tbed_import_report *foreign)
+{
+    put_field("format");
+    if (foreign->kind == TBED_FOREIGN_PROFILE) {
+        printf("profile of measureme, version %u, in %s\n", foreign->version, container_name(foreign));
+        return;
+    }
+    fputs(format_of(foreign)->summary, stdout);
+    if (foreign->version != 0)
+        printf(", version %u", foreign->version);
+    putchar('\n');
+}
+
 static void put_foreign(const struct state *state)
 {
     const struct tbed_import_report *foreign = state->foreign;
@@ -390,8 +412,7 @@ static void put_foreign(const struct state *state)
     put_field("size");
     printf("%s (%s bytes)\n", tool_format_bytes(size, (double)foreign->file_nbytes),
            tool_format_count(exact, foreign->file_nbytes));
-    put_field("format");
-    printf("profile of measureme, version %u, in %s\n", foreign->version, container_name(foreign));
+    put_format(foreign);
     put_field("state");
     if (foreign->damage_count == 0)
         printf("%sintact%s", tool_green(), tool_plain());
@@ -401,6 +422,7 @@ static void put_foreign(const struct state *state)
     put_foreign_clock(state);
     put_time(state);
     put_foreign_events(foreign);
+    tool_print_notes(foreign, "  left out  ");
     if (foreign->drop_count > 0)
         put_field("dropped"), put_counted("", foreign->drop_count, "record"), putchar('\n');
 }
@@ -585,6 +607,15 @@ static void json_log(struct tbed_json *out, const struct state *state)
     tbed_json_object_close(out);
 }
 
+static void json_notes(struct tbed_json *out, const struct tbed_import_report *foreign)
+{
+    tbed_json_u64(out, "messages", foreign->message_count);
+    tbed_json_object_open(out, "left_out");
+    for (unsigned note = 0; note < TBED_IMPORT_NOTE_COUNT; note++)
+        tbed_json_u64(out, tbed_import_note_key(note), foreign->notes[note]);
+    tbed_json_object_close(out);
+}
+
 static void json_foreign(struct tbed_json *out, const struct state *state)
 {
     const struct tbed_import_report *foreign = state->foreign;
@@ -594,9 +625,11 @@ static void json_foreign(struct tbed_json *out, const struct state *state)
     }
     tbed_json_string(out, "file", tool_path(state->path));
     tbed_json_u64(out, "size", foreign->file_nbytes);
-    tbed_json_string(out, "format", "measureme");
+    bool is_profile = foreign->kind == TBED_FOREIGN_PROFILE;
+    tbed_json_string(out, "format", is_profile ? "measureme" : format_of(foreign)->name);
     tbed_json_u64(out, "version", foreign->version);
-    tbed_json_string(out, "container", container_name(foreign));
+    if (is_profile)
+        tbed_json_string(out, "container", container_name(foreign));
     json_clock(out, state);
     json_time(out, state);
     tbed_json_u64(out, "events", foreign->event_count);
@@ -608,6 +641,8 @@ static void json_foreign(struct tbed_json *out, const struct state *state)
     tbed_json_u64(out, "inverted", foreign->inverted_count);
     tbed_json_u64(out, "unordered", foreign->unordered_count);
     tbed_json_u64(out, "unpaired", foreign->unpaired_count);
+    if (!is_profile)
+        json_notes(out, foreign);
     tbed_json_u64(out, "dropped", foreign->drop_count);
     json_foreign_damage(out, foreign);
 }

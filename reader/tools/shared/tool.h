@@ -181,7 +181,7 @@ const char *tool_format_name(const struct tbed_format *format);
 enum tbed_status tool_open_any(const char *path, int fd, struct tbed_reader **reader_ret,
                                struct tbed_error *error_ret);
 
-/* The name of a file of a profile in three files, for example ".events"; NULL if the profile is a single file. */
+/* The name of a file of a profile in three files, for example ".events", or of a folder; NULL if there is one file. */
 const char *tool_profile_part(const struct tbed_import_report *report, uint32_t file);
 
 /* If the damage is a missing stream of a profile, which one it is, for example ": string data"; else "". */
@@ -189,6 +189,9 @@ const char *tool_profile_stream(enum tbed_status status, uint64_t offset, uint64
 
 /* The same for a damage in a foreign file. 'index' is below damage_count and TBED_IMPORT_DAMAGE_KEPT. */
 void tool_print_foreign_damage(FILE *out, const struct tbed_import_report *report, size_t index);
+
+/* Prints what the import left out, one line per kind. */
+void tool_print_notes(const struct tbed_import_report *report, const char *before);
 
 /* Prints the anomalies of an RTL_LOGFILE log, one line per class: "  2 x scope that was never closed". */
 void tool_print_odd(const struct tbed_import_report *report, const char *before);

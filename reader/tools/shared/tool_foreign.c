@@ -90,7 +90,10 @@ uint64_t tool_damage_count(const struct tbed_reader *reader)
 const char *tool_profile_part(const struct tbed_import_report *report, uint32_t file)
 {
     static const char *const parts[] = {".events", ".string_data", ".string_index"};
-    bool has_parts = report->version < 6; /* the first version that is a single file */
+    bool is_profile = report->kind == TBED_FOREIGN_NONE || report->kind == TBED_FOREIGN_PROFILE;
+    bool has_parts = is_profile && report->version < 6; /* the first version that is a single file */
+    if (!is_profile && file < TBED_IMPORT_FILES_KEPT && report->files[file][0] != '\0')
+        return report->files[file];
     return has_parts && file < sizeof parts / sizeof parts[0] ? parts[file] : NULL;
 }
 
@@ -113,6 +116,16 @@ void tool_print_foreign_damage(FILE *out, const struct tbed_import_report *repor
     if (damage->offset != UINT64_MAX)
         fprintf(out, ", offset %llu", (unsigned long long)damage->offset);
     fputs(")\n", out);
+}
+
+void tool_print_notes(const struct tbed_import_report *report, const char *before)
+{
+    char figure[32];
+    for (unsigned note = 0; note < TBED_IMPORT_NOTE_COUNT; note++)
+        if (report->notes[note] > 0)
+            printf("%s%s %s%s %s\n", before, tool_format_count(figure, report->notes[note]),
+                   tbed_import_note_what(note), report->notes[note] == 1 ? "" : "s",
+                   tbed_import_note_explanation(note));
 }
 
 void tool_print_odd(const struct tbed_import_report *report, const char *before)

@@ -80,7 +80,9 @@ const struct tbed_format *tbed_format_of_fd(int fd);
 
 struct tbed_import_damage {
     enum tbed_status status;
-    uint32_t file; /* for a profile in three files: 0 .events, 1 .string_data, 2 .string_index; otherwise 0 */
+    /* For a profile in three files: 0 .events, 1 .string_data, 2 .string_index. For a folder: an index into 'files' of
+       the report. Otherwise 0. */
+    uint32_t file;
     uint64_t offset; /* in that file; UINT64_MAX: not a place in it */
     uint64_t detail; /* the value found, if there is one */
 };
@@ -119,9 +121,33 @@ enum tbed_rtl_odd {
 const char *tbed_rtl_odd_key(enum tbed_rtl_odd odd);  /* as in metadata and JSON: "orphan" */
 const char *tbed_rtl_odd_text(enum tbed_rtl_odd odd); /* a description of the class */
 
+/* What an import leaves out, by kind: what is counted, and why. Later versions may have more kinds. */
+#define TBED_IMPORT_NOTE_LIST(X)                                                                             \
+    X(LOST, "lost", "event", "that was lost when it was recorded")                                           \
+    X(THREADS, "threads", "event", "of a thread beyond the 65536 that are distinguished")                    \
+    X(ARGUMENTS, "arguments", "argument", "whose type or place is unknown")                                  \
+    X(UNKNOWN, "unknown", "record", "of a kind that only its own program understands")                       \
+    X(SCHEDULER, "scheduler", "record", "of the scheduler or of other events of perf")                       \
+    X(KERNEL, "kernel", "file", "with events of the kernel")                                                 \
+    X(TIMELESS, "timeless", "event", "without a time")
+
+enum tbed_import_note {
+#define TBED_IMPORT_NOTE_ENUM(name, key, what, explanation) TBED_IMPORT_NOTE_##name,
+    TBED_IMPORT_NOTE_LIST(TBED_IMPORT_NOTE_ENUM)
+#undef TBED_IMPORT_NOTE_ENUM
+        TBED_IMPORT_NOTE_COUNT
+};
+#define TBED_IMPORT_NOTE_ROOM 32
+const char *tbed_import_note_key(enum tbed_import_note note);  /* as in JSON: "lost" */
+const char *tbed_import_note_what(enum tbed_import_note note); /* "event": what is counted */
+const char *
+tbed_import_note_explanation(enum tbed_import_note note); /* "that was lost when it was recorded" */
+
 /*
  * What an import has found and done. It lists the first places of damage, and counts all of them.
  */
+#define TBED_IMPORT_FILES_KEPT  16
+#define TBED_IMPORT_FILE_NBYTES 64
 #define TBED_IMPORT_DAMAGE_KEPT 100
 struct tbed_import_report {
     enum tbed_foreign_kind kind;
@@ -137,6 +163,9 @@ struct tbed_import_report {
     uint64_t drop_count;      /* records dropped when writing the trace, for any cause */
     uint64_t damage_count;
     struct tbed_import_damage damages[TBED_IMPORT_DAMAGE_KEPT];
+    uint64_t notes[TBED_IMPORT_NOTE_ROOM]; /* left out; by enum tbed_import_note */
+    /* Names of damaged files in a folder, terminated, perhaps cut; the last is for all others. Empty: none. */
+    char files[TBED_IMPORT_FILES_KEPT][TBED_IMPORT_FILE_NBYTES];
 };
 
 struct tbed_import_options {
