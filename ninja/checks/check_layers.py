@@ -61,7 +61,9 @@ ROOMS = {
     "reader/symbols/process": ["reader/symbols/debug"],
     "reader/symbols": ["reader/symbols/process"],
     "reader/exchange/include": ["reader/include"],
-    "reader/exchange/shared": ["reader/exchange/include", "reader/analysis", "writer/include", "writer/capture/include"],
+    "reader/exchange/shared": [
+        "reader/exchange/include", "reader/analysis", "writer/include", "writer/capture/include",
+    ],
     "reader/exchange/measureme/file": ["reader/core", "reader/exchange/include"],
     "reader/exchange/measureme/import": ["reader/exchange/measureme/file", "reader/exchange/shared"],
     "reader/exchange/measureme/export": ["reader/exchange/measureme/import"],
@@ -72,8 +74,13 @@ ROOMS = {
     "reader/tables/facts": ["reader/tables/base"],
     "reader/tables/list": ["reader/tables/facts"],
     "reader/tables/open": ["reader/tables/list", "reader/exchange/registry"],
-    "reader/exchange/registry": ["reader/exchange/measureme", "reader/exchange/chrome", "reader/exchange/rtl_log"],
+    "reader/exchange/registry": [
+        "reader/exchange/measureme", "reader/exchange/chrome", "reader/exchange/rtl_log", "reader/exchange/columns",
+    ],
     "reader/python": ["reader/include"],
+    "reader/exchange/columns/base": ["reader/exchange/shared", "reader/tables/list"],
+    "reader/exchange/columns/parquet": ["reader/exchange/columns/base"],
+    "reader/exchange/columns/text": ["reader/exchange/columns/base"],
     "reader/tools": ["reader/exchange", "reader/tables", "reader/symbols", "writer/capture/launch"],
 }
 # A room with more files than this is several rooms in one.

@@ -21,7 +21,8 @@ _tracebed()
     case $previous in
     --color) COMPREPLY=($(compgen -W "never auto always" -- "$word")); return ;;
     --of) COMPREPLY=($(compgen -W "self time count misses hits blocked load hashing p50" -- "$word")); return ;;
-    --to | --format) COMPREPLY=($(compgen -W "mm_profdata chrome rtl-log" -- "$word")); return ;;
+    --to | --format) COMPREPLY=($(compgen -W "mm_profdata chrome rtl-log parquet csv ndjson" -- "$word")); return ;;
+    --table) COMPREPLY=($(compgen -W "spans instants counters messages allocations args flows processes threads info" -- "$word")); return ;;
     --rebase) COMPREPLY=($(compgen -W "timer first" -- "$word")); return ;;
     --tid) COMPREPLY=($(compgen -W "native ordinal" -- "$word")); return ;;
     --weight) COMPREPLY=($(compgen -W "time bytes count peak leaked" -- "$word")); return ;;

@@ -61,6 +61,8 @@ static bool applies(const struct exchange_format *format, const struct export_jo
     return format != NULL && format->about.has_export && job->reader_count > 0 &&
            (job->reader_count == 1 || format->about.exports_many) &&
            (!options->by_memory || format->about.exports_memory) &&
+           (options->table == NULL || format->about.takes_table) &&
+           (options->host == NULL || format->about.takes_host) &&
            ((!options->skip_instants && !options->skip_counters) || format->about.skips) &&
            (format->about.compresses || compression_of(options->compression, to) == TBED_COMPRESSION_NONE) &&
            (to != NULL || !format->about.exports_folder);

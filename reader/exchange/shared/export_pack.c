@@ -3,43 +3,19 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#define _GNU_SOURCE 1
 #include "reader/exchange/shared/export_pack.h"
 
-#include <dlfcn.h>
+#include "reader/exchange/shared/zstd_library.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <zlib.h>
-#if __has_include(<zstd.h>)
-#include <zstd.h>
-#define HAS_ZSTD 1
-#else
-#define HAS_ZSTD 0
-typedef struct ZSTD_CStream ZSTD_CStream;
-#endif
 
-#define OUT_NBYTES   (64u << 10)
-#define GZIP_LEVEL   4  /* two thirds of the time of the default, for 5 % more bytes of JSON */
-#define GZIP_WINDOW  31 /* 15 bits, with the header of gzip */
-#define GZIP_MEMORY  8
-#define ZSTD_LIBRARY "libzstd.so.1"
-#define ZSTD_LEVEL   3
-
-#if HAS_ZSTD
-#define ZSTD_CALLS(X)                                                                                        \
-    X(createCStream)                                                                                         \
-    X(freeCStream)                                                                                           \
-    X(initCStream)                                                                                           \
-    X(compressStream2)                                                                                       \
-    X(isError)
-
-/* The functions of the library, by their names without "ZSTD_". */
-struct zstd_library {
-#define ZSTD_MEMBER(name) __typeof__(ZSTD_##name) *name;
-    ZSTD_CALLS(ZSTD_MEMBER)
-#undef ZSTD_MEMBER
-};
-#endif
+#define OUT_NBYTES  (64u << 10)
+#define GZIP_LEVEL  4  /* two thirds of the time of the default, for 5 % more bytes of JSON */
+#define GZIP_WINDOW 31 /* 15 bits, with the header of gzip */
+#define GZIP_MEMORY 8
+#define ZSTD_LEVEL  3
 
 struct export_packer {
     export_pack_function put;
@@ -57,22 +33,9 @@ struct export_packer {
 
 #if HAS_ZSTD
 
-/* The library stays loaded: it would cost more to load it again than to keep it. */
-static bool load(struct zstd_library *library)
-{
-    void *handle = dlopen(ZSTD_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    bool is_complete = handle != NULL;
-#define ZSTD_LOAD(name)                                                                                      \
-    library->name = is_complete ? (__typeof__(ZSTD_##name) *)dlsym(handle, "ZSTD_" #name) : NULL;            \
-    is_complete = library->name != NULL;
-    ZSTD_CALLS(ZSTD_LOAD)
-#undef ZSTD_LOAD
-    return is_complete;
-}
-
 static enum tbed_status zstd_open(struct export_packer *packer)
 {
-    if (!load(&packer->library))
+    if (!tbed_zstd_load(&packer->library))
         return TBED_ERR_NO_LIBRARY;
     packer->zstd = packer->library.createCStream();
     if (packer->zstd == NULL ||

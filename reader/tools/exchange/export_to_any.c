@@ -32,7 +32,9 @@ enum tool_exit export_any(const struct export_request *request)
                                           .filters = (const struct tbed_filter *const *)request->filters,
                                           .skip_instants = request->no_instants,
                                           .skip_counters = request->no_counters,
-                                          .by_memory = request->memory};
+                                          .by_memory = request->memory,
+                                          .table = request->table,
+                                          .host = request->host};
     struct tbed_export_result result = {0};
     struct tbed_error error = {.offset = UINT64_MAX};
     enum tbed_status status;

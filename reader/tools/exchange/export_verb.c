@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <tracebed/tables.h>
 
 static const char help[] =
     "usage: tracebed export --to=FORMAT [OPTION]... FILE... -o OUT\n"
@@ -36,6 +37,13 @@ static const char help[] =
     "      --no-counters         leave out counters\n"
     "  -j, --jobs=N              use N threads (default: one per processor)\n"
     "\n"
+    "parquet (accepts several FILEs; OUT is a folder, which may have other traces):\n"
+    "      --host=NAME           the machine that the traces are from, a column of\n"
+    "                            each table\n"
+    "\n"
+    "parquet, csv, ndjson:\n"
+    "      --table=NAME          write this table (default: spans; for parquet all)\n"
+    "\n"
     "rtl-log:\n"
     "      --rebase=ZERO         count milliseconds from the start of the program's\n"
     "                            timer (timer, the default) or from the first line\n"
@@ -52,6 +60,8 @@ static const char help[] =
     "  tracebed export --to=mm_profdata run.tbed -o run.mm_profdata\n"
     "  tracebed export --to=chrome --minimum-duration=1ms a.tbed b.tbed -o both.json\n"
     "  tracebed export --to=chrome run.tbed -o - | gzip > run.json.gz\n"
+    "  tracebed export --to=parquet --host=web3 *.tbed -o fleet\n"
+    "  tracebed export --to=csv --table=messages run.tbed -o messages.csv.gz\n"
     "  tracebed export --to=rtl-log run.tbed -o run.log\n"
     "\n"
     "Exit status: 0 on success; 1 if a file is damaged (everything intact is\n"
@@ -68,7 +78,9 @@ enum {
     OPTION_REBASE,
     OPTION_TID,
     OPTION_QUIRKS,
-    OPTION_EXACT
+    OPTION_EXACT,
+    OPTION_TABLE,
+    OPTION_HOST
 };
 
 /* The other options apply to every format. */
@@ -78,11 +90,13 @@ static const struct tool_option_scope scopes[] = {
     {OPTION_ABSOLUTE, "chrome", NULL},
     {OPTION_NO_INSTANTS, "chrome", NULL},
     {OPTION_NO_COUNTERS, "chrome", NULL},
-    {'j', "chrome", NULL},
+    {'j', "chrome, parquet, csv, ndjson", NULL},
     {OPTION_REBASE, "rtl-log", NULL},
     {OPTION_TID, "rtl-log", NULL},
     {OPTION_QUIRKS, "rtl-log", NULL},
     {OPTION_EXACT, "rtl-log", NULL},
+    {OPTION_TABLE, "parquet, csv, ndjson", NULL},
+    {OPTION_HOST, "parquet", NULL},
 };
 
 /* ---- measureme ---- */
@@ -138,7 +152,7 @@ static enum tool_exit export_as(const struct tbed_format *format, const struct e
 /* ---- The verb ---- */
 
 struct options {
-    const char *to, *out;
+    const char *to, *out, *table, *host;
     const struct tbed_format *format;
     bool memory; /* instead of time */
     bool overwrite, absolute, collapse_threads, no_instants, no_counters, quirks, exact;
@@ -179,6 +193,8 @@ static int export_files(char **paths, size_t count, struct options *options)
 {
     struct export_request request = {.to = options->out,
                                      .format = options->format,
+                                     .table = options->table,
+                                     .host = options->host,
                                      .memory = options->memory,
                                      .overwrite = options->overwrite,
                                      .version = (uint32_t)options->version,
@@ -231,6 +247,7 @@ static const char *take_rtl_option(struct options *options, int option, const ch
 }
 
 #define FORMATS_MAX 32
+#define TABLES_MAX  64
 
 static const char *take_format(struct options *options, const char *argument)
 {
@@ -245,6 +262,25 @@ static const char *take_format(struct options *options, const char *argument)
     const char *problem = tool_word_choose("--to: unknown format", names, count, argument, &at);
     if (problem == NULL)
         options->format = formats[at];
+    return problem;
+}
+
+/* The tables that need no parameter. */
+static const char *take_table(struct options *options, const char *argument)
+{
+    const struct tbed_table *table;
+    const char *names[TABLES_MAX];
+    size_t count = 0, at;
+    for (size_t i = 0; (table = tbed_table_get(i)) != NULL && count < TABLES_MAX; i++) {
+        bool has_parameter = false;
+        for (size_t j = 0; j < table->column_count; j++)
+            has_parameter |= table->columns[j].is_parameter;
+        if (!has_parameter)
+            names[count++] = table->name;
+    }
+    const char *problem = tool_word_choose("--table: unknown table", names, count, argument, &at);
+    if (problem == NULL)
+        options->table = names[at];
     return problem;
 }
 
@@ -263,6 +299,10 @@ static const char *take_option(struct options *options, int option, const char *
         options->out = argument;
     else if (option == 'f')
         options->overwrite = true;
+    else if (option == OPTION_HOST)
+        options->host = argument;
+    else if (option == OPTION_TABLE)
+        return take_table(options, argument);
     else if (option == OPTION_COLLAPSE)
         options->collapse_threads = true;
     else if (option == OPTION_ABSOLUTE)
@@ -306,6 +346,8 @@ static int take_options(struct options *options, int argc, char **argv)
                                           {"tid", required_argument, NULL, OPTION_TID},
                                           {"quirks", no_argument, NULL, OPTION_QUIRKS},
                                           {"exact", no_argument, NULL, OPTION_EXACT},
+                                          {"table", required_argument, NULL, OPTION_TABLE},
+                                          {"host", required_argument, NULL, OPTION_HOST},
                                           {"absolute", no_argument, NULL, OPTION_ABSOLUTE},
                                           {"no-instants", no_argument, NULL, OPTION_NO_INSTANTS},
                                           {"no-counters", no_argument, NULL, OPTION_NO_COUNTERS},

@@ -22,6 +22,7 @@ struct export_request {
     uint32_t version;                                          /* version of the format; 0: the newest */
     bool absolute, collapse_threads, no_instants, no_counters; /* for chrome */
     unsigned jobs;
+    const char *table, *host;    /* for tables; NULL: not given */
     bool memory;                 /* for sums by stack */
     enum tbed_rtl_rebase rebase; /* for rtl-log */
     enum tbed_rtl_tid tid;

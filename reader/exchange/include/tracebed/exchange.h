@@ -60,7 +60,8 @@ struct tbed_format {
     bool exports_folder;                             /* of several files */
     bool exports_memory;                             /* sums by stack, of time or of memory */
     bool compresses;                                 /* gzip and Zstandard by the name of the output */
-    bool skips; /* the options that leave out instants and counters apply */
+    bool skips;                   /* the options that leave out instants and counters apply */
+    bool takes_table, takes_host; /* these options apply */
 };
 
 /* All formats, in a fixed order; NULL past the last. */

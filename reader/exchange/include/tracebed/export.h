@@ -37,6 +37,9 @@ struct tbed_export_options {
     bool by_memory;
     const bool *
         is_cancelled; /* if this becomes true, the call returns with ERR_CANCELLED soon; atomic; NULL: never */
+    /* For tables (parquet, csv, ndjson): which one, see <tracebed/tables.h>. NULL: "spans", or for parquet all of them. */
+    const char *table;
+    const char *host; /* for parquet: the machine that the traces are from, in each row; NULL: unknown */
 };
 
 /*
@@ -67,7 +70,8 @@ struct tbed_export_options {
     X(REPLACED, "replaced", "text", "with bytes that are not UTF-8, replaced by U+FFFD")                     \
     X(SHORTENED, "shortened", "text", "cut to the format's length")                                          \
     X(RENUMBERED, "renumbered", "process", "renumbered: its id occurs in an earlier file")                   \
-    X(UNNAMED, "unnamed", "event", "without the text of its name")
+    X(UNNAMED, "unnamed", "event", "without the text of its name")                                           \
+    X(GZIP, "gzip", "trace", "compressed with gzip, because libzstd is not installed")
 
 enum tbed_export_note {
 #define TBED_EXPORT_NOTE_ENUM(name, key, what, explanation) TBED_EXPORT_NOTE_##name,
