@@ -43,6 +43,9 @@ static const char help[] =
     "\n"
     "parquet, csv, ndjson:\n"
     "      --table=NAME          write this table (default: spans; for parquet all)\n"
+    "folded, pprof, callgrind and speedscope (accept several FILEs):\n"
+    "      --memory              sum up allocated memory instead of time; the default\n"
+    "                            for traces of allocations without spans\n"
     "\n"
     "rtl-log:\n"
     "      --rebase=ZERO         count milliseconds from the start of the program's\n"
@@ -63,6 +66,7 @@ static const char help[] =
     "  tracebed export --to=parquet --host=web3 *.tbed -o fleet\n"
     "  tracebed export --to=csv --table=messages run.tbed -o messages.csv.gz\n"
     "  tracebed export --to=rtl-log run.tbed -o run.log\n"
+    "  tracebed export --to=pprof --memory run.tbed -o run.pb.gz\n"
     "\n"
     "Exit status: 0 on success; 1 if a file is damaged (everything intact is\n"
     "exported); 2 if the usage is wrong or a file cannot be read or written, in which\n"
@@ -80,7 +84,8 @@ enum {
     OPTION_QUIRKS,
     OPTION_EXACT,
     OPTION_TABLE,
-    OPTION_HOST
+    OPTION_HOST,
+    OPTION_MEMORY,
 };
 
 /* The other options apply to every format. */
@@ -90,7 +95,8 @@ static const struct tool_option_scope scopes[] = {
     {OPTION_ABSOLUTE, "chrome", NULL},
     {OPTION_NO_INSTANTS, "chrome", NULL},
     {OPTION_NO_COUNTERS, "chrome", NULL},
-    {'j', "chrome, parquet, csv, ndjson", NULL},
+    {'j', "chrome, parquet, csv, ndjson, folded, pprof, callgrind, speedscope, heaptrack", NULL},
+    {OPTION_MEMORY, "folded, pprof, callgrind, speedscope", NULL},
     {OPTION_REBASE, "rtl-log", NULL},
     {OPTION_TID, "rtl-log", NULL},
     {OPTION_QUIRKS, "rtl-log", NULL},
@@ -309,6 +315,8 @@ static const char *take_option(struct options *options, int option, const char *
         options->absolute = true;
     else if (option == OPTION_NO_INSTANTS)
         options->no_instants = true;
+    else if (option == OPTION_MEMORY)
+        options->memory = true;
     else if (option == OPTION_NO_COUNTERS)
         options->no_counters = true;
     else if (!tool_parse_u64(argument, UINT32_MAX, &options->version) || options->version == 0)
@@ -349,6 +357,7 @@ static int take_options(struct options *options, int argc, char **argv)
                                           {"table", required_argument, NULL, OPTION_TABLE},
                                           {"host", required_argument, NULL, OPTION_HOST},
                                           {"absolute", no_argument, NULL, OPTION_ABSOLUTE},
+                                          {"memory", no_argument, NULL, OPTION_MEMORY},
                                           {"no-instants", no_argument, NULL, OPTION_NO_INSTANTS},
                                           {"no-counters", no_argument, NULL, OPTION_NO_COUNTERS},
                                           TOOL_COMMON_OPTIONS,

@@ -8,6 +8,7 @@
 #ifndef TRACEBED_FLAME_H
 #define TRACEBED_FLAME_H
 
+#include "reader/exchange/stacks/memory_rows.h"
 #include "reader/tools/filter/tool_filter.h"
 #include "reader/tools/shared/tool.h"
 #include "reader/tools/shared/tool_places.h"
@@ -37,14 +38,13 @@ struct flame {
     uint32_t root_depth; /* rows above this depth are processes and threads */
     enum flame_weight weight;
 
-    /* For memory: the rows, whose ticks are bytes or allocations, and the owners of their labels. */
-    struct tbed_stack_row *rows;
-    size_t row_count, row_room;
+    struct memory_rows memory;            /* for memory: the rows, whose ticks are bytes or allocations */
+    struct tbed_allocations *allocations; /* for the chart over time */
     struct tool_filter filter;
-    struct tbed_allocations *allocations;
-    struct tbed_statistics *instants;
 
     /* For a comparison: the rows, whose ticks are nanoseconds or ticks of a clock that does not measure time. */
+    struct tbed_stack_row *rows;
+    size_t row_count;
     struct old_stacks old;
     struct tbed_stack_figures *olds; /* by row; NULL: nothing is compared */
     bool is_normalized;
@@ -58,7 +58,9 @@ struct flame {
 /* Returns NULL after the last row. */
 static inline const struct tbed_stack_row *flame_row(const struct flame *flame, size_t index)
 {
-    if (flame->weight == FLAME_TIME && flame->olds == NULL)
+    if (flame->weight != FLAME_TIME)
+        return index < flame->memory.rows.count ? &flame->memory.rows.items[index] : NULL;
+    if (flame->olds == NULL)
         return tbed_stacks_row(flame->stacks, index);
     return index < flame->row_count ? &flame->rows[index] : NULL;
 }
@@ -92,8 +94,8 @@ static inline uint64_t flame_value(const struct flame *flame, uint64_t ticks)
     return ns >= 0x1p64 ? UINT64_MAX : (uint64_t)(ns + 0.5);
 }
 
-/* Prints one line per stack: "a;b;c N", or "a;b;c OLD NEW" for a comparison. */
-void flame_folded(const struct flame *flame);
+/* Prints one line per stack: "a;b;c N", or "a;b;c OLD NEW" for a comparison. False if there is no memory. */
+bool flame_folded(const struct flame *flame);
 
 struct flame_drawn {
     uint64_t frame_count, narrow_count; /* frames drawn; frames too narrow to draw */

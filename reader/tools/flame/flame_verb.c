@@ -288,7 +288,7 @@ static int put_all(struct flame *flame, const struct options *options, const cha
     if (flame->is_over_time)
         drawn.frame_count = flame_over_time(flame);
     else if (options->folded)
-        flame_folded(flame);
+        enough = flame_folded(flame);
     else
         enough = flame_svg(flame, &drawn);
     int exit = close_output(flame->out, output, &file, enough ? TOOL_FINE : TOOL_TROUBLE);
@@ -384,6 +384,7 @@ static int run(int argc, char **argv)
     tbed_stacks_close(flame.stacks);
     old_stacks_close(&flame.old);
     free(flame.olds);
+    free(flame.rows);
     flame_memory_close(&flame);
     tool_filter_close(&flame.filter);
     tbed_reader_close(flame.reader);

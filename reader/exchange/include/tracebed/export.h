@@ -71,7 +71,12 @@ struct tbed_export_options {
     X(SHORTENED, "shortened", "text", "cut to the format's length")                                          \
     X(RENUMBERED, "renumbered", "process", "renumbered: its id occurs in an earlier file")                   \
     X(UNNAMED, "unnamed", "event", "without the text of its name")                                           \
-    X(GZIP, "gzip", "trace", "compressed with gzip, because libzstd is not installed")
+    X(GZIP, "gzip", "trace", "compressed with gzip, because libzstd is not installed")                       \
+    X(BY_MEMORY, "by_memory", "trace", "without spans: memory is summed up instead of time")                 \
+    X(ALLOCATIONS_UNASKED, "allocations_unasked", "allocation event", "omitted: time is summed up")          \
+    X(SPANS_UNASKED, "spans_unasked", "span", "omitted: memory is summed up")                                \
+    X(NEGATIVE, "negative", "stack", "with less time than those in it, whose own time is written as 0")      \
+    X(COMBINED, "combined", "span", "nested too deeply, summed up as <deeper>")
 
 enum tbed_export_note {
 #define TBED_EXPORT_NOTE_ENUM(name, key, what, explanation) TBED_EXPORT_NOTE_##name,

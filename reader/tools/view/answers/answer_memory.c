@@ -199,13 +199,14 @@ static enum tbed_status put_flame(struct answer *answer, const struct answer_par
     (void)by;
     flame.places.part = TBED_NAME_FUNCTION;
     enum tbed_status status = flame_memory_make(&flame, NULL);
-    for (size_t i = 0; status == TBED_OK && i < flame.row_count; i++)
-        tree_add(&tree, &(struct tree_node){.parent = flame.rows[i].parent,
-                                            .label = flame.rows[i].label,
-                                            .label_nbytes = flame.rows[i].label_nbytes,
-                                            .total = flame.rows[i].total_ticks,
-                                            .self = flame.rows[i].self_ticks,
-                                            .count = flame.rows[i].count});
+    const struct tbed_stack_row *row;
+    for (size_t i = 0; status == TBED_OK && (row = flame_row(&flame, i)) != NULL; i++)
+        tree_add(&tree, &(struct tree_node){.parent = row->parent,
+                                            .label = row->label,
+                                            .label_nbytes = row->label_nbytes,
+                                            .total = row->total_ticks,
+                                            .self = row->self_ticks,
+                                            .count = row->count});
     if (status == TBED_OK)
         status = tree_put(&tree, answer, false);
     tbed_json_string(&answer->json, "unit", "bytes");

@@ -1,0 +1,20 @@
+/*
+ * Folded stacks in the registry of formats.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/exchange/folded/folded.h"
+
+const struct exchange_format tbed_exchange_folded = {
+    .about = {.kind = TBED_FOREIGN_FOLDED,
+              .name = "folded",
+              .summary = "folded stacks, \"a;b;c N\", for flame graph tools",
+              .extensions = ".folded .collapsed",
+              .can_export = true,
+              .has_export = true,
+              .exports_many = true,
+              .exports_to_stdout = true,
+              .exports_memory = true,
+              .compresses = true},
+    .export_file = tbed_export_folded,
+};

@@ -1,0 +1,20 @@
+/*
+ * pprof profiles in the registry of formats.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/exchange/pprof/pprof.h"
+
+const struct exchange_format tbed_exchange_pprof = {
+    .about = {.kind = TBED_FOREIGN_PPROF,
+              .name = "pprof",
+              .summary = "time or memory by stack, for pprof and its relatives",
+              .extensions = ".pb.gz .pprof",
+              .can_export = true,
+              .has_export = true,
+              .exports_many = true,
+              .exports_to_stdout = true,
+              .exports_memory = true,
+              .compresses = true},
+    .export_file = tbed_export_pprof,
+};
