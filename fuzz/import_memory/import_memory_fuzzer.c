@@ -4,6 +4,7 @@
  *
  * Seeds: fuzz/import/corpus fuzz/rtl_log/corpus
  * Seeds: fuzz/profile/corpus
+ * Seeds: fuzz/import_spall/corpus
  *
  * SPDX-License-Identifier: MIT
  */

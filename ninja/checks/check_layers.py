@@ -69,6 +69,7 @@ ROOMS = {
     "reader/exchange/measureme/export": ["reader/exchange/measureme/import"],
     "reader/exchange/chrome": ["reader/exchange/shared"],
     "reader/exchange/rtl_log": ["reader/exchange/shared"],
+    "reader/exchange/spall": ["reader/exchange/shared"],
     "reader/exchange/traces": ["reader/exchange/shared"],
     "reader/exchange/stacks": ["reader/exchange/shared"],
     "reader/exchange/folded": ["reader/exchange/stacks"],
@@ -83,7 +84,7 @@ ROOMS = {
     "reader/exchange/registry": [
         "reader/exchange/measureme", "reader/exchange/chrome", "reader/exchange/rtl_log", "reader/exchange/columns",
         "reader/exchange/folded", "reader/exchange/callgrind", "reader/exchange/pprof", "reader/exchange/speedscope",
-        "reader/exchange/heaptrack",
+        "reader/exchange/heaptrack", "reader/exchange/spall",
     ],
     "reader/python": ["reader/include"],
     "reader/exchange/columns/base": ["reader/exchange/shared", "reader/tables/list"],

@@ -53,5 +53,6 @@ struct exchange_format {
 extern const struct exchange_format tbed_exchange_chrome, tbed_exchange_profile, tbed_exchange_rtl_log;
 extern const struct exchange_format tbed_exchange_parquet, tbed_exchange_csv, tbed_exchange_ndjson;
 extern const struct exchange_format tbed_exchange_folded, tbed_exchange_pprof;
+extern const struct exchange_format tbed_exchange_spall;
 
 #endif
