@@ -133,7 +133,7 @@ static void find_begin(struct block_spans *spans, struct tbed_assembled *span)
     if (before == NULL)
         return;
     span->category = before->category;
-    if (before->at != NULL && spans->number_arguments != NULL) {
+    if (before->at != NULL && (spans->number_arguments != NULL || spans->describe != NULL)) {
         struct tbed_event begin = {.type = TBED_EVENT_BEGIN};
         size_t nwords;
         /* It was checked when it was found. */
@@ -150,7 +150,10 @@ static inline void add_ended(struct block_spans *spans, struct tbed_assembled *s
     uint32_t arguments = 0;
     if (!span->was_begun)
         find_begin(spans, span);
-    if (span->argument_count > 0 && spans->number_arguments != NULL)
+    if (spans->describe != NULL) {
+        if (span->argument_count > 0 || spans->ending != NULL)
+            arguments = spans->describe(spans->other_context, span, spans->ending);
+    } else if (span->argument_count > 0 && spans->number_arguments != NULL)
         arguments = spans->number_arguments(spans->other_context, &span->arguments, span->argument_count);
     add_item(spans,
              (struct block_span){span->begin_tick, span->end_tick, span->id, span->category, kind, arguments},
@@ -215,8 +218,11 @@ static void take_event(struct reading *reading, const struct tbed_event *event)
         span.end_tick = event->tick;
     if (kind == TBED_STEP_EVENT)
         take_other(reading, event);
-    else if (kind != TBED_STEP_BEGIN)
+    else if (kind != TBED_STEP_BEGIN) {
+        spans->ending = event->type == TBED_EVENT_END && event->argument_count > 0 ? event : NULL;
         add_ended(spans, &span, kind, event->type == TBED_EVENT_SPAN ? BY_ITSELF : BY_END);
+        spans->ending = NULL;
+    }
 }
 
 static inline void pass_tick(struct reading *reading, uint64_t tick)

@@ -52,7 +52,13 @@ struct block_spans {
      * 'arguments' of the item. May be NULL.
      */
     uint32_t (*number_arguments)(void *context, const struct tbed_arguments *arguments, uint32_t count);
-    void *other_context; /* of both */
+    /*
+     * The same for callers that want the arguments of the span's END too: 'end' is that event, or NULL. Called if either has
+     * some, instead of the above.
+     */
+    uint32_t (*describe)(void *context, const struct tbed_assembled *span, const struct tbed_event *end);
+    void *other_context;             /* of all three */
+    const struct tbed_event *ending; /* the END of the span that is being added; NULL: none with arguments */
 
     bool asks_spans;       /* the filter looks at more of a span than at its time */
     struct look_back back; /* the caller sets 'reader' and 'passages' */

@@ -134,6 +134,32 @@ int64_t tbed_ticks_to_ns(const struct tbed_reader *reader, uint64_t tick)
     return tbed_wide_clamp(tbed_wide_subtract(at, origin));
 }
 
+/* Below this, a quotient estimated with doubles is off by one at most. */
+#define LINE_MAX (UINT64_C(1) << 50)
+
+void tbed_tick_line_find(const struct tbed_reader *reader, uint64_t tick, struct tbed_tick_line *line_ret)
+{
+    const struct tbed_anchor *anchors = reader->metadata->anchors.items;
+    size_t count = reader->metadata->anchors.count, at = 0;
+    *line_ret = (struct tbed_tick_line){.first = tick};
+    if (reader->header.clock == TBED_CLOCK_USER)
+        return;
+    struct line line = line_find(reader, tick, false);
+    if (tick < line.start || line.rise_ns.high != 0 || line.rise_ns.low == 0 || line.rise_ns.low > LINE_MAX ||
+        line.run_ticks > LINE_MAX)
+        return;
+    while (at < count && anchors[at].ticks <= line.start)
+        at++;
+    uint64_t nticks = at < count ? anchors[at].ticks - line.start : UINT64_MAX - line.start;
+    double rate = (double)line.rise_ns.low / (double)line.run_ticks, most = (double)LINE_MAX;
+    nticks = nticks < LINE_MAX ? nticks : LINE_MAX;
+    nticks = rate > 1 && (double)nticks > most / rate ? (uint64_t)(most / rate) : nticks;
+    int64_t first_ns = tbed_ticks_to_ns(reader, line.start);
+    if (first_ns > INT64_MAX / 2 || first_ns < INT64_MIN / 2 || tick - line.start >= nticks)
+        return;
+    *line_ret = (struct tbed_tick_line){line.start, nticks, first_ns, line.rise_ns.low, line.run_ticks, rate};
+}
+
 double tbed_tick_span_to_ns(const struct tbed_reader *reader, uint64_t ticks)
 {
     const struct tbed_anchor *anchors = reader->metadata->anchors.items;

@@ -128,4 +128,36 @@ bool tbed_binding_find(const struct tbed_metadata *metadata, uint32_t id, uint32
 /* anchors.c: sorts them and removes those at which CLOCK_MONOTONIC goes back. */
 void tbed_anchors_arrange(struct tbed_vector *anchors);
 
+/* A stretch of ticks in which tbed_ticks_to_ns() is a line, for code that converts many. */
+struct tbed_tick_line {
+    uint64_t first, nticks; /* the ticks [first, first + nticks) */
+    int64_t first_ns;
+    uint64_t rise_ns, run_ticks; /* nanoseconds = first_ns + floor((tick - first) * rise_ns / run_ticks) */
+    double rate;
+};
+
+/* The line of a tick; 'nticks' is 0 if none can be given. */
+void tbed_tick_line_find(const struct tbed_reader *reader, uint64_t tick, struct tbed_tick_line *line_ret);
+
+/* As tbed_ticks_to_ns(). The line is replaced by another one where necessary. */
+static inline int64_t tbed_tick_line_ns(const struct tbed_reader *reader, struct tbed_tick_line *line,
+                                        uint64_t tick)
+{
+    uint64_t run = tick - line->first;
+    if (__builtin_expect(run >= line->nticks, 0)) {
+        tbed_tick_line_find(reader, tick, line);
+        run = tick - line->first;
+        if (run >= line->nticks)
+            return tbed_ticks_to_ns(reader, tick);
+    }
+    if (line->rise_ns == line->run_ticks)
+        return line->first_ns + (int64_t)run;
+    /* The estimate is off by one at most, and the rest says by how much: the product may wrap, the rest is small. */
+    uint64_t quotient = (uint64_t)((double)run * line->rate);
+    int64_t rest = (int64_t)(run * line->rise_ns - quotient * line->run_ticks);
+    quotient -= rest < 0;
+    quotient += rest >= (int64_t)line->run_ticks;
+    return line->first_ns + (int64_t)quotient;
+}
+
 #endif

@@ -113,9 +113,11 @@ enum tbed_status tbed_scan_open(struct tbed_tables *tables, const struct tbed_ta
     struct tbed_scan *scan = calloc(1, sizeof *scan);
     if (scan == NULL)
         return fail(error_ret, TBED_ERR_MEMORY);
+    tbed_table_names_open(&scan->names);
     scan->tables = tables;
     scan->source = (const struct table_source *)table; /* 'about' is its first member */
     if (!tbed_options_take(&scan->options, sizeof scan->options, given)) {
+        tbed_table_names_free(&scan->names);
         free(scan);
         return fail(error_ret, TBED_ERR_ARGUMENT);
     }
@@ -179,7 +181,7 @@ void tbed_scan_name(const struct tbed_scan *scan, uint32_t code, const char **te
 
 uint32_t tbed_scan_name_count(const struct tbed_scan *scan)
 {
-    return scan->names.count;
+    return __atomic_load_n(&scan->names.count, __ATOMIC_ACQUIRE);
 }
 
 /* ---- Tables ---- */

@@ -9,21 +9,35 @@
 #include "reader/core/base/hashmap.h"
 #include "reader/core/base/text.h"
 
+#include <pthread.h>
 #include <tracebed/tables.h>
 
 #define TABLE_COLUMNS_MAX 64
 
 /* ---- Texts by code ---- */
 
-/* Each text once, in the order in which they were added; zeroed: empty. */
+/* Each text once, in the order in which they were added. Any thread may add and get; texts are valid until all is freed. */
+struct table_name_piece;
+struct table_name_entry {
+    const char *text;
+    size_t nbytes;
+    uint32_t hash;
+};
+#define TABLE_NAME_SHELVES 26u
+
 struct table_names {
-    struct tbed_text bytes;
-    size_t *ends; /* text i ends there, and begins where the previous one ends */
-    uint32_t count, room;
+    pthread_mutex_t lock;                                 /* to add */
+    uint32_t count;                                       /* atomic */
+    struct table_name_entry *shelves[TABLE_NAME_SHELVES]; /* by code; entries never move */
+    struct table_name_piece *pieces;
+    char *piece_at; /* what is free of the newest piece */
+    size_t piece_room;
+    size_t nbytes;   /* of all texts */
     uint32_t *slots; /* open addressing by hash; code + 1, 0: free */
     size_t slot_count;
 };
 
+void tbed_table_names_open(struct table_names *names);
 /* The code of a text. False: no memory. */
 bool tbed_table_names_add(struct table_names *names, const char *text, size_t nbytes, uint32_t *code_ret);
 void tbed_table_names_get(const struct table_names *names, uint32_t code, const char **text_ret,
@@ -123,6 +137,7 @@ struct tbed_tables {
 struct table_foreign {
     struct tbed_reader *(*import)(struct tbed_tables *tables, struct tbed_error *error_ret);
     uint64_t (*damage_count)(const struct tbed_tables *tables);
+    uint64_t (*row_estimate)(const struct tbed_tables *tables); /* how many events it has */
     void (*close)(struct tbed_tables *tables);
 };
 
@@ -133,8 +148,14 @@ struct tbed_scan {
     struct tbed_scan_options options; /* 'constraints' are a copy */
     struct table_names names;
     struct table_rows rows;
-    void *state; /* the table's; freed by its 'close' */
+    void *state;     /* the table's; freed by its 'close' */
+    bool is_stopped; /* atomic: nobody wants more rows */
 };
+
+static inline bool tbed_scan_is_stopped(const struct tbed_scan *scan)
+{
+    return __atomic_load_n(&scan->is_stopped, __ATOMIC_RELAXED);
+}
 
 /* The constraint TBED_EQUAL for a column; NULL: none. */
 const struct tbed_constraint *tbed_scan_equal(const struct tbed_scan *scan, uint32_t column);
