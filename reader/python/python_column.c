@@ -58,11 +58,11 @@ static struct column *column_new(enum tbed_column_type type)
     return column;
 }
 
-static bool column_grow(struct column *column)
+static bool column_reserve(struct column *column, Py_ssize_t more)
 {
-    if (column->count < column->room)
+    if (more <= column->room - column->count)
         return true;
-    Py_ssize_t room = column->room > 0 ? column->room * 2 : TBED_BATCH_ROWS_MAX;
+    Py_ssize_t room = column->room * 2 + more;
     void *items = realloc(column->items, (size_t)(room * column->item_nbytes));
     if (items != NULL) {
         column->items = items;
@@ -107,30 +107,58 @@ static bool add_text(struct column *column, struct python_scan *scan, uint32_t i
     return true;
 }
 
+static const void *array_of(const struct tbed_column_values *values)
+{
+    if (values->i64 != NULL)
+        return values->i64;
+    if (values->u64 != NULL)
+        return values->u64;
+    return values->f64 != NULL ? (const void *)values->f64 : (const void *)values->codes;
+}
+
 static bool add_value(struct column *column, struct python_scan *scan, uint32_t index, size_t row)
 {
     const struct tbed_column_values *values = &scan->batch.columns[index];
-    bool is_fine = column_grow(column);
+    bool is_fine = column_reserve(column, 1);
     if (!is_fine)
         return false;
     if (tbed_python_is_null(values, row)) {
         is_fine = add_null(column);
+    } else if (column->type == TBED_COLUMN_TEXT) {
+        is_fine = add_text(column, scan, index, row);
     } else {
-        if (values->i64 != NULL)
-            ((int64_t *)column->items)[column->count] = values->i64[row];
-        else if (values->u64 != NULL)
-            ((uint64_t *)column->items)[column->count] = values->u64[row];
-        else if (values->f64 != NULL)
-            ((double *)column->items)[column->count] = values->f64[row];
-        else if (values->codes != NULL)
-            ((int32_t *)column->items)[column->count] = (int32_t)values->codes[row];
-        else
-            is_fine = add_text(column, scan, index, row);
-        if (column->null != NULL)
-            column->null[column->count] = 0;
+        memcpy((char *)column->items + column->count * column->item_nbytes,
+               (const char *)array_of(values) + row * (size_t)column->item_nbytes,
+               (size_t)column->item_nbytes);
     }
+    if (column->null != NULL && !tbed_python_is_null(values, row))
+        column->null[column->count] = 0;
     column->count += is_fine;
     return is_fine;
+}
+
+/* All rows of a batch, of which each has a value. */
+static bool add_values(struct column *column, const struct tbed_column_values *values, size_t count)
+{
+    if (!column_reserve(column, (Py_ssize_t)count))
+        return false;
+    memcpy((char *)column->items + column->count * column->item_nbytes, array_of(values),
+           count * (size_t)column->item_nbytes);
+    if (column->null != NULL)
+        memset(column->null + column->count, 0, count);
+    column->count += (Py_ssize_t)count;
+    return true;
+}
+
+static bool add_batch(struct column *column, struct python_scan *scan, uint32_t index)
+{
+    const struct tbed_column_values *values = &scan->batch.columns[index];
+    if (values->nulls == NULL && column->type != TBED_COLUMN_TEXT)
+        return add_values(column, values, scan->batch.row_count);
+    for (size_t row = 0; row < scan->batch.row_count; row++)
+        if (!add_value(column, scan, index, row))
+            return false;
+    return true;
 }
 
 static bool add_names(struct column *column, struct python_scan *scan)
@@ -144,16 +172,25 @@ static bool add_names(struct column *column, struct python_scan *scan)
     return true;
 }
 
+/* Without conditions all rows of a batch are taken at once. */
+static int fill_next(struct column **columns, struct python_scan *scan)
+{
+    size_t row = 0;
+    bool takes_all = scan->query.constraint_count == 0, is_fine = true;
+    int got = takes_all ? tbed_python_scan_batch(scan) : tbed_python_scan_next(scan, &row);
+    for (Py_ssize_t i = 0; got > 0 && i < scan->query.column_count && is_fine; i++)
+        is_fine = takes_all ? add_batch(columns[i], scan, scan->query.columns[i])
+                            : add_value(columns[i], scan, scan->query.columns[i], row);
+    return is_fine ? got : -1;
+}
+
 static bool fill(struct column **columns, struct python_scan *scan)
 {
-    Py_ssize_t count = scan->query.column_count;
-    size_t row;
     int got;
-    while ((got = tbed_python_scan_next(scan, &row)) > 0)
-        for (Py_ssize_t i = 0; i < count; i++)
-            if (!add_value(columns[i], scan, scan->query.columns[i], row))
-                return false;
-    for (Py_ssize_t i = 0; got == 0 && i < count; i++)
+    do {
+        got = fill_next(columns, scan);
+    } while (got > 0);
+    for (Py_ssize_t i = 0; got == 0 && i < scan->query.column_count; i++)
         if (!add_names(columns[i], scan))
             return false;
     return got == 0;

@@ -53,6 +53,8 @@ void tbed_python_query_free(struct python_query *query);
 
 bool tbed_python_scan_open(struct python_scan *scan, struct python_trace *trace, struct python_query *query);
 void tbed_python_scan_close(struct python_scan *scan);
+/* 1: there is a next batch; 0: there is none. */
+int tbed_python_scan_batch(struct python_scan *scan);
 /* 1: 'row' is the next row that satisfies the constraints; 0: there is none. */
 int tbed_python_scan_next(struct python_scan *scan, size_t *row_ret);
 /* The object for a value; NULL with an exception. */

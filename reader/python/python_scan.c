@@ -278,7 +278,7 @@ static bool holds(const struct python_scan *scan, size_t row)
     return true;
 }
 
-static int next_batch(struct python_scan *scan)
+int tbed_python_scan_batch(struct python_scan *scan)
 {
     enum tbed_status status;
     Py_BEGIN_ALLOW_THREADS;
@@ -304,7 +304,7 @@ int tbed_python_scan_next(struct python_scan *scan, size_t *row_ret)
                 return 1;
             }
         }
-        int got = next_batch(scan);
+        int got = tbed_python_scan_batch(scan);
         if (got <= 0)
             return got;
     }

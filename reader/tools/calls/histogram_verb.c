@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#include "reader/analysis/calls/duration_bounds.h"
 #include "reader/tools/query/query.h"
 
 #include <stdlib.h>
@@ -11,10 +12,8 @@
 #include <tracebed/analysis.h>
 #include <tracebed/calls.h>
 
-#define ROWS_DEFAULT 20
-#define ROWS_MAX     1000
-#define BAR_WIDTH    24
-#define SIDES_MAX    2
+#define BAR_WIDTH 24
+#define SIDES_MAX 2
 
 static const char help[] =
     "usage: tracebed histogram [OPTION]... NAME FILE [FILE]\n"
@@ -57,8 +56,7 @@ struct histogram {
     size_t side_count;
     size_t rows;
     bool is_linear;
-    double *bounds;
-    size_t bound_count;
+    struct duration_bounds bounds;
 };
 
 /* ---- The command line ---- */
@@ -68,7 +66,7 @@ static const char *take_option(struct histogram *histogram, int option)
     uint64_t number;
     switch (option) {
     case OPTION_ROWS:
-        if (!tool_parse_u64(optarg, ROWS_MAX, &number) || number == 0)
+        if (!tool_parse_u64(optarg, DURATION_ROWS_MAX, &number) || number == 0)
             return "--rows takes a number from 1 to 1000";
         histogram->rows = (size_t)number;
         return NULL;
@@ -110,85 +108,13 @@ static int parse(int argc, char **argv, struct histogram *histogram)
 
 static double value_of(const struct side *side, uint64_t ticks)
 {
-    return side->trace.clock.is_time ? tbed_tick_span_to_ns(side->trace.reader, ticks) : (double)ticks;
-}
-
-/* The first duration in ticks that is not below the value. */
-static uint64_t ticks_from(const struct side *side, double value)
-{
-    uint64_t low = 0, high = INT64_MAX;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (value_of(side, middle) < value)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return tbed_duration_value(side->trace.reader, ticks);
 }
 
 /* ---- Ranges ---- */
 
-/* Preferred numbers: how many a factor of 10 is divided into. */
-static const double one[] = {1}, three[] = {1, 2, 5}, five[] = {1, 1.6, 2.5, 4, 6.3},
-                    ten[] = {1, 1.25, 1.6, 2, 2.5, 3.2, 4, 5, 6.3, 8};
-static const struct series {
-    const double *items;
-    size_t count;
-} all_series[] = {{ten, 10}, {five, 5}, {three, 3}, {one, 1}};
-#define SERIES_COUNT (sizeof all_series / sizeof all_series[0])
-
-/* The largest power of 10 that is not above the value, which is above 0. */
-static double decade_of(double value)
-{
-    double decade = 1;
-    while (decade > value)
-        decade /= 10;
-    while (decade * 10 <= value)
-        decade *= 10;
-    return decade;
-}
-
-static void add_bound(struct histogram *histogram, double bound)
-{
-    histogram->bounds =
-        tool_realloc(histogram->bounds, (histogram->bound_count + 1) * sizeof *histogram->bounds);
-    histogram->bounds[histogram->bound_count++] = bound;
-}
-
-/* The bounds of a series from the last that is not above 'least' up to 'most'. */
-static void add_series(struct histogram *histogram, const struct series *series, double least, double most)
-{
-    histogram->bound_count = 0;
-    for (double decade = decade_of(least); decade <= most; decade *= 10)
-        for (size_t i = 0; i < series->count && decade * series->items[i] <= most; i++) {
-            double bound = decade * series->items[i];
-            if (bound <= least)
-                histogram->bound_count = 0;
-            add_bound(histogram, bound);
-        }
-}
-
-/* 1, 2 or 5 times a power of 10, and not below the value. */
-static double step_from(double value)
-{
-    double decade = decade_of(value);
-    for (size_t i = 0; i < 3; i++)
-        if (decade * three[i] >= value)
-            return decade * three[i];
-    return decade * 10;
-}
-
-static void add_steps(struct histogram *histogram, double least, double most)
-{
-    double step = most > least ? step_from((most - least) / (double)histogram->rows) : 1;
-    double bound = (double)(uint64_t)(least / step) * step;
-    do
-        add_bound(histogram, bound);
-    while ((bound += step) <= most && histogram->bound_count <= ROWS_MAX + 1);
-}
-
-static void choose_bounds(struct histogram *histogram)
+/* False: no memory. */
+static bool choose_bounds(struct histogram *histogram)
 {
     double least = 0, most = 0;
     bool has_any = false;
@@ -200,22 +126,7 @@ static void choose_bounds(struct histogram *histogram)
         most = side->most > most ? side->most : most;
         has_any = true;
     }
-    if (histogram->is_linear || most < 4 * least || most <= 0) {
-        add_steps(histogram, least, most);
-        return;
-    }
-    double first = least > 0 ? least : most / 1e6 > 1 ? 1 : most / 1e6;
-    size_t best = 0, best_distance = SIZE_MAX;
-    for (size_t i = 0; i < SERIES_COUNT; i++) {
-        add_series(histogram, &all_series[i], first, most);
-        size_t count = histogram->bound_count;
-        size_t distance = count > histogram->rows ? count - histogram->rows : histogram->rows - count;
-        best = distance < best_distance ? i : best;
-        best_distance = distance < best_distance ? distance : best_distance;
-    }
-    add_series(histogram, &all_series[best], first, most);
-    if (least < histogram->bounds[0])
-        histogram->bounds[0] = 0;
+    return tbed_duration_bounds_make(&histogram->bounds, least, most, histogram->rows, histogram->is_linear);
 }
 
 /* ---- Counting ---- */
@@ -241,7 +152,7 @@ static enum tbed_status count(struct histogram *histogram, struct side *side)
 {
     struct tbed_calls_options options = {
         .size = sizeof options, .thread_count = histogram->query.jobs, .filter = side->trace.filter};
-    size_t room = histogram->bound_count, used = 0;
+    size_t room = histogram->bounds.count, used = 0;
     uint64_t *bounds = tool_realloc(NULL, room * sizeof *bounds);
     size_t *rows = tool_realloc(NULL, room * sizeof *rows); /* of the bounds: some are the same in ticks */
     uint64_t *counts = tool_realloc(NULL, room * sizeof *counts),
@@ -249,7 +160,7 @@ static enum tbed_status count(struct histogram *histogram, struct side *side)
     side->counts = calloc(room, sizeof *side->counts);
     side->ticks = calloc(room, sizeof *side->ticks);
     for (size_t i = 0; i < room; i++) {
-        uint64_t bound = ticks_from(side, histogram->bounds[i]);
+        uint64_t bound = tbed_duration_ticks(side->trace.reader, histogram->bounds.items[i]);
         used -= used > 0 && bounds[used - 1] == bound; /* the later row has it */
         bounds[used] = bound;
         rows[used++] = i;
@@ -287,7 +198,7 @@ static double most_in_a_row(const struct histogram *histogram)
 {
     double most = 0;
     for (size_t i = 0; i < histogram->side_count; i++)
-        for (size_t k = 0; k < histogram->bound_count; k++) {
+        for (size_t k = 0; k < histogram->bounds.count; k++) {
             double part = share(histogram->sides[i].counts[k], histogram->sides[i].total);
             most = part > most ? part : most;
         }
@@ -306,7 +217,7 @@ static void put_row(const struct histogram *histogram, size_t row, double most)
 {
     char value[32], calls[32];
     size_t width = BAR_WIDTH / histogram->side_count;
-    printf("%12s", format_value(&histogram->sides[0], value, histogram->bounds[row]));
+    printf("%12s", format_value(&histogram->sides[0], value, histogram->bounds.items[row]));
     for (size_t i = 0; i < histogram->side_count; i++) {
         const struct side *side = &histogram->sides[i];
         double part = share(side->counts[row], side->total);
@@ -340,7 +251,7 @@ static void put_head(const struct histogram *histogram)
 static void put_text(const struct histogram *histogram)
 {
     double most = most_in_a_row(histogram);
-    size_t first = 0, end = histogram->bound_count;
+    size_t first = 0, end = histogram->bounds.count;
     put_head(histogram);
     while (first < end && is_empty(histogram, first))
         first++;
@@ -363,9 +274,10 @@ static void json_side(struct tbed_json *json, const struct histogram *histogram,
     query_json_open(json, &histogram->query, &side->trace);
     tbed_json_u64(json, "count", side->total);
     tbed_json_array_open(json, "rows");
-    for (size_t row = 0; row < histogram->bound_count; row++) {
+    for (size_t row = 0; row < histogram->bounds.count; row++) {
         tbed_json_object_open(json, NULL);
-        tbed_json_f64(json, side->trace.clock.is_time ? "from_ns" : "from_ticks", histogram->bounds[row]);
+        tbed_json_f64(json, side->trace.clock.is_time ? "from_ns" : "from_ticks",
+                      histogram->bounds.items[row]);
         tbed_json_u64(json, "count", side->counts[row]);
         query_json_ticks(json, &side->trace, "total", side->ticks[row]);
         tbed_json_object_close(json);
@@ -408,7 +320,7 @@ static void put_csv(const struct histogram *histogram)
         {.key = "total", .unit = TABLE_TICKS, .get = range_total},
     };
     const struct table_keys all = {.count = 0};
-    struct range *ranges = tool_realloc(NULL, histogram->bound_count * sizeof *ranges);
+    struct range *ranges = tool_realloc(NULL, histogram->bounds.count * sizeof *ranges);
     for (size_t i = 0; i < histogram->side_count; i++) {
         const struct side *side = &histogram->sides[i];
         struct table table = {.key = "rows",
@@ -418,9 +330,9 @@ static void put_csv(const struct histogram *histogram)
                               .file = tool_path(side->trace.path),
                               .clock = &side->trace.clock};
         const struct table *tables[] = {&table};
-        for (size_t k = 0; k < histogram->bound_count; k++)
-            ranges[k] = (struct range){histogram->bounds[k], side->counts[k], side->ticks[k]};
-        table_fill(&table, ranges, sizeof *ranges, histogram->bound_count, &all, SIZE_MAX);
+        for (size_t k = 0; k < histogram->bounds.count; k++)
+            ranges[k] = (struct range){histogram->bounds.items[k], side->counts[k], side->ticks[k]};
+        table_fill(&table, ranges, sizeof *ranges, histogram->bounds.count, &all, SIZE_MAX);
         table_print_csv(tables, 1, &all, i == 0);
         free(table.rows);
     }
@@ -441,7 +353,8 @@ static int open_side(struct histogram *histogram, struct side *side, const char 
 static int show(struct histogram *histogram)
 {
     int exit = TOOL_FINE;
-    choose_bounds(histogram);
+    if (!choose_bounds(histogram))
+        return query_end(&histogram->sides[0].trace, TBED_ERR_MEMORY);
     for (size_t i = 0; i < histogram->side_count; i++) {
         enum tbed_status status = count(histogram, &histogram->sides[i]);
         if (status != TBED_OK)
@@ -479,7 +392,7 @@ static int open_sides(struct histogram *histogram, char **paths)
 
 static int run(int argc, char **argv)
 {
-    struct histogram histogram = {.query = {.verb = &tool_verb_histogram}, .rows = ROWS_DEFAULT};
+    struct histogram histogram = {.query = {.verb = &tool_verb_histogram}, .rows = DURATION_ROWS_DEFAULT};
     int exit = parse(argc, argv, &histogram);
     if (exit < 0)
         exit = open_sides(&histogram, argv + optind + 1);
@@ -491,7 +404,7 @@ static int run(int argc, char **argv)
         query_trace_close(&histogram.sides[i].trace);
     }
     query_close(&histogram.query);
-    free(histogram.bounds);
+    tbed_duration_bounds_free(&histogram.bounds);
     return exit;
 }
 
