@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/analysis/memory/allocation_source.h"
+#include "reader/analysis/blocks/allocation_streams.h"
 #include "reader/analysis/memory/heap.h"
 #include "reader/analysis/memory/leaks.h"
 #include "reader/analysis/memory/stack_sites.h"
@@ -25,10 +25,6 @@ struct tbed_allocations {
     struct tbed_allocation_suppression *suppressions;
     struct lifetimes lifetimes; /* of the sites */
     size_t process_count, site_count, moment_count, suppression_count;
-};
-
-struct stream_of { /* a stream and its process */
-    uint32_t process, stream;
 };
 
 /* A process's place in the order of work: its number of forks from a process that was not forked. */
@@ -53,30 +49,12 @@ struct allocation_work {
 
 /* ---- One process: its streams in order of time, by a heap of sources ---- */
 
-static bool comes_first(const struct allocation_source *a, const struct allocation_source *b)
-{
-    return a->event.tick != b->event.tick ? a->event.tick < b->event.tick : a->event.stream < b->event.stream;
-}
-
-static void sift_down(struct allocation_source **sources, size_t count, size_t at)
-{
-    struct allocation_source *moving = sources[at];
-    for (size_t child; (child = 2 * at + 1) < count; at = child) {
-        if (child + 1 < count && comes_first(sources[child + 1], sources[child]))
-            child++;
-        if (!comes_first(sources[child], moving))
-            break;
-        sources[at] = sources[child];
-    }
-    sources[at] = moving;
-}
-
 /* The source that comes after the first one, or NULL. */
 static struct allocation_source *second_source(struct allocation_source **sources, size_t count)
 {
     if (count < 3)
         return count == 2 ? sources[1] : NULL;
-    return comes_first(sources[1], sources[2]) ? sources[1] : sources[2];
+    return tbed_allocation_comes_first(sources[1], sources[2]) ? sources[1] : sources[2];
 }
 
 /* Takes events of the first source while they precede all others. '*more_ret': it has more. False: no memory. */
@@ -88,14 +66,14 @@ static bool follow_first(struct heap *heap, struct allocation_source *source,
         if (!tbed_heap_take(heap, &source->event, &source->newest_address))
             return false;
         *more_ret = tbed_allocation_source_next(source);
-    } while (*more_ret && (second == NULL || comes_first(source, second)));
+    } while (*more_ret && (second == NULL || tbed_allocation_comes_first(source, second)));
     return true;
 }
 
 static bool follow_sources(struct heap *heap, struct allocation_source **sources, size_t count)
 {
     for (size_t at = count / 2; at-- > 0;)
-        sift_down(sources, count, at);
+        tbed_allocation_sift_down(sources, count, at);
     while (count > 0) {
         bool more;
         if (!follow_first(heap, sources[0], second_source(sources, count), &more))
@@ -103,7 +81,7 @@ static bool follow_sources(struct heap *heap, struct allocation_source **sources
         if (!more)
             sources[0] = sources[--count];
         if (count > 0)
-            sift_down(sources, count, 0);
+            tbed_allocation_sift_down(sources, count, 0);
     }
     return true;
 }
@@ -157,33 +135,8 @@ static void follow_generations(struct allocation_work *shared, unsigned thread_c
 
 /* ---- Streams by process ---- */
 
-static int compare_streams(const void *left, const void *right)
-{
-    const struct stream_of *a = left, *b = right;
-    if (a->process != b->process)
-        return a->process < b->process ? -1 : 1;
-    return a->stream < b->stream ? -1 : a->stream > b->stream;
-}
-
-/* All streams that have events, by process. NULL: no memory. */
-static struct stream_of *list_streams(const struct tbed_reader *reader, size_t *count_ret)
-{
-    struct tbed_stream_info info;
-    size_t total = 0, count = 0;
-    while (tbed_stream_get(reader, total, &info))
-        total++;
-    struct stream_of *streams = calloc(total + 1, sizeof *streams);
-    for (size_t i = 0; streams != NULL && i < total && tbed_stream_get(reader, i, &info); i++)
-        if (info.block_count > 0)
-            streams[count++] = (struct stream_of){info.process, info.stream};
-    if (count > 1)
-        qsort(streams, count, sizeof *streams, compare_streams);
-    *count_ret = count;
-    return streams;
-}
-
 /* Creates a heap for each process among the streams. False: no memory. */
-static bool make_heaps(struct allocation_work *shared, const struct stream_of *streams, size_t count)
+static bool make_heaps(struct allocation_work *shared, const struct allocation_stream *streams, size_t count)
 {
     shared->streams = calloc(count + 1, sizeof *shared->streams);
     shared->first_stream = calloc(count + 1, sizeof *shared->first_stream);
@@ -574,7 +527,7 @@ static enum tbed_status follow_all(struct tbed_allocations *allocations, struct 
                                    const struct tbed_analysis_options *options)
 {
     size_t stream_count;
-    struct stream_of *streams = list_streams(shared->reader, &stream_count);
+    struct allocation_stream *streams = tbed_allocation_streams(shared->reader, &stream_count);
     size_t moment_count = options->moment_count < MOMENTS_MAX ? options->moment_count : MOMENTS_MAX;
     bool fine = streams != NULL && make_heaps(shared, streams, stream_count) &&
                 make_moments(allocations, shared, moment_count);

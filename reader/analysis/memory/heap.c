@@ -137,6 +137,22 @@ static bool note_given(struct heap *heap, uint64_t address, uint64_t tick)
 
 /* ---- Events ---- */
 
+static void tell_block(const struct heap *heap, const struct live_block *block, uint64_t end_tick,
+                       bool is_replaced, bool is_temporary)
+{
+    if (heap->watch == NULL)
+        return;
+    const struct heap_block ended = {.address = block->address,
+                                     .nbytes = block->nbytes,
+                                     .tick = block->tick,
+                                     .end_tick = end_tick,
+                                     .site = block->site,
+                                     .stream = block->stream,
+                                     .is_replaced = is_replaced,
+                                     .is_temporary = is_temporary};
+    heap->watch->ended(heap->watch, &ended);
+}
+
 /* Removes a block. */
 static void end_block(struct heap *heap, struct live_block *block)
 {
@@ -159,16 +175,18 @@ static void free_block(struct heap *heap, struct live_block *block, const struct
     site->sums.temporary_count += temporary;
     heap->process.sums.temporary_count += temporary;
     tbed_lifetimes_add(&heap->lifetimes, block->site, block->tick, event->tick);
+    tell_block(heap, block, event->tick, false, temporary);
     end_block(heap, block);
 }
 
-static void replace_block(struct heap *heap, uint64_t address)
+static void replace_block(struct heap *heap, const struct heap_event *event)
 {
-    struct live_block *block = tbed_live_map_find(&heap->live, address);
+    struct live_block *block = tbed_live_map_find(&heap->live, event->address);
     if (block == NULL)
         return;
     heap->sites[block->site].sums.replaced_count++;
     heap->process.sums.replaced_count++;
+    tell_block(heap, block, event->tick, true, false);
     end_block(heap, block);
 }
 
@@ -202,7 +220,7 @@ static bool new_block(struct heap *heap, const struct heap_event *event)
         heap->process.sums.failed_count++;
         return true;
     }
-    replace_block(heap, event->address);
+    replace_block(heap, event);
     struct live_block block = {event->address, event->nbytes, event->tick, site, event->stream};
     if (!tbed_live_map_add(&heap->live, &block) || !note_given(heap, event->address, event->tick))
         return false;
@@ -211,6 +229,26 @@ static bool new_block(struct heap *heap, const struct heap_event *event)
 }
 
 /* ---- Mappings ---- */
+
+static struct heap_block block_of_mapping(const struct mapping *mapping)
+{
+    return (struct heap_block){.address = mapping->whole_start,
+                               .nbytes = mapping->whole_end - mapping->whole_start,
+                               .tick = mapping->tick,
+                               .site = mapping->site,
+                               .stream = mapping->stream,
+                               .is_mapping = true};
+}
+
+static void tell_mapping(const struct heap *heap, const struct mapping *mapping, uint64_t end_tick,
+                         bool is_replaced)
+{
+    struct heap_block ended = block_of_mapping(mapping);
+    ended.end_tick = end_tick;
+    ended.is_replaced = is_replaced;
+    if (heap->watch != NULL)
+        heap->watch->ended(heap->watch, &ended);
+}
 
 /* Removes the mappings in the range: unmapped or, without an event, replaced. False: no memory. */
 static bool cut_mappings(struct heap *heap, uint64_t start, uint64_t end, uint64_t tick, bool is_replaced)
@@ -233,6 +271,8 @@ static bool cut_mappings(struct heap *heap, uint64_t start, uint64_t end, uint64
             tbed_lifetimes_add(&heap->lifetimes, part.site, part.tick, tick);
         site->replaced_count += is_last && is_replaced;
         all->replaced_count += is_last && is_replaced;
+        if (is_last)
+            tell_mapping(heap, &part, tick, is_replaced);
     }
     return false;
 }
@@ -245,8 +285,14 @@ static uint64_t mapping_end(uint64_t start, uint64_t nbytes)
 static bool new_mapping(struct heap *heap, const struct heap_event *event)
 {
     uint32_t site = site_find(heap, event);
-    struct mapping mapping = {event->address, mapping_end(event->address, event->nbytes), event->tick, 0,
-                              site};
+    uint64_t end = mapping_end(event->address, event->nbytes);
+    struct mapping mapping = {.start = event->address,
+                              .end = end,
+                              .tick = event->tick,
+                              .whole_start = event->address,
+                              .whole_end = end,
+                              .site = site,
+                              .stream = event->stream};
     if (site == UINT32_MAX || !cut_mappings(heap, mapping.start, mapping.end, event->tick, true))
         return false;
     if (mapping.start == mapping.end)
@@ -342,6 +388,68 @@ static bool take_event(struct heap *heap, const struct heap_event *event, uint64
         fine = take_realloc(heap, event, *newest_address);
     *newest_address = does_nothing(event) ? *newest_address : event->address;
     return fine;
+}
+
+/* ---- What is live ---- */
+
+/* In order of time; by address at equal times. */
+static int compare_live(const void *left, const void *right)
+{
+    const struct heap_block *a = left, *b = right;
+    if (a->tick != b->tick)
+        return a->tick < b->tick ? -1 : 1;
+    if (a->address != b->address)
+        return a->address < b->address ? -1 : 1;
+    return (a->is_mapping > b->is_mapping) - (a->is_mapping < b->is_mapping);
+}
+
+/* Pieces of one mapping are neighbours once they are sorted: it is the only one with its address and tick. */
+static size_t join_pieces(struct heap_block *blocks, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool is_piece = i > 0 && blocks[i].is_mapping && compare_live(&blocks[kept - 1], &blocks[i]) == 0;
+        if (is_piece)
+            blocks[kept - 1].live_nbytes += blocks[i].live_nbytes;
+        else
+            blocks[kept++] = blocks[i];
+    }
+    return kept;
+}
+
+static size_t list_live(const struct heap *heap, struct heap_block *blocks)
+{
+    size_t count = 0, slot_count = heap->live.blocks != NULL ? (size_t)1 << (64 - heap->live.shift) : 0;
+    for (size_t i = 0; i < slot_count; i++) {
+        const struct live_block *from = &heap->live.blocks[i];
+        if (from->address != 0)
+            blocks[count++] = (struct heap_block){.address = from->address,
+                                                  .nbytes = from->nbytes,
+                                                  .tick = from->tick,
+                                                  .live_nbytes = from->nbytes,
+                                                  .site = from->site,
+                                                  .stream = from->stream,
+                                                  .is_live = true};
+    }
+    for (size_t i = 0; i < heap->mappings.count; i++) {
+        const struct mapping *mapping = &heap->mappings.items[i];
+        blocks[count] = block_of_mapping(mapping);
+        blocks[count].is_live = true;
+        blocks[count++].live_nbytes = mapping->end - mapping->start;
+    }
+    return count;
+}
+
+struct heap_block *tbed_heap_live(const struct heap *heap, size_t *count_ret)
+{
+    struct heap_block *blocks = malloc((heap->live.count + heap->mappings.count + 1) * sizeof *blocks);
+    if (blocks == NULL)
+        return NULL;
+    size_t count = list_live(heap, blocks);
+    if (count > 1)
+        qsort(blocks, count, sizeof *blocks, compare_live);
+    *count_ret = join_pieces(blocks, count);
+    return blocks;
 }
 
 /* ---- Over time ---- */

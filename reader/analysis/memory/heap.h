@@ -39,8 +39,26 @@ struct heap_site_place {
     uint32_t number; /* index + 1; 0: free */
 };
 
+/* A block of memory, or a mapping, and its end. */
+struct heap_block {
+    uint64_t address, nbytes;
+    uint64_t tick;        /* of its allocation */
+    uint64_t end_tick;    /* 0 of a live one */
+    uint64_t live_nbytes; /* of a live one; of a mapping, parts may be gone */
+    uint32_t site, stream;
+    bool is_live;
+    bool is_replaced; /* its address was allocated again without a recorded free */
+    bool is_temporary, is_mapping;
+};
+
+/* Sees each block that ends; blocks that are live at the end are listed by tbed_heap_live(). */
+struct heap_watch {
+    void (*ended)(struct heap_watch *watch, const struct heap_block *block);
+};
+
 struct heap {
     struct tbed_allocation_process process;
+    struct heap_watch *watch; /* NULL: none */
     struct live_map live;
     struct mappings mappings;
     struct heap_site *sites;
@@ -104,6 +122,11 @@ void tbed_heap_fork(struct heap *parent, struct heap *child, uint64_t fork_tick)
  * stream, or 0, and is updated to that of this event. False: no memory.
  */
 bool tbed_heap_take(struct heap *heap, const struct heap_event *event, uint64_t *newest_address);
+
+/*
+ * The blocks that are live now, in order of their ticks and addresses. The caller frees them. NULL: no memory.
+ */
+struct heap_block *tbed_heap_live(const struct heap *heap, size_t *count_ret);
 
 /* To be called after the last event: adjusts the sites' shares of the peak and frees the map of live blocks. */
 void tbed_heap_finish(struct heap *heap);

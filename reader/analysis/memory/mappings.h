@@ -15,9 +15,10 @@
 
 struct mapping {
     uint64_t start, end;
-    uint64_t tick;   /* of its allocation */
-    uint64_t number; /* the same for all pieces of one */
-    uint32_t site;
+    uint64_t tick;                   /* of its allocation */
+    uint64_t number;                 /* the same for all pieces of one */
+    uint64_t whole_start, whole_end; /* as mapped, likewise */
+    uint32_t site, stream;
 };
 
 struct mappings { /* zero: none */
