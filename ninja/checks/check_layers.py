@@ -80,7 +80,8 @@ ROOMS = {
     "reader/tables/base": ["reader/analysis"],
     "reader/tables/facts": ["reader/tables/base"],
     "reader/tables/rows": ["reader/tables/base"],
-    "reader/tables/list": ["reader/tables/facts", "reader/tables/rows"],
+    "reader/tables/results": ["reader/tables/facts"],
+    "reader/tables/list": ["reader/tables/results", "reader/tables/rows"],
     "reader/tables/open": ["reader/tables/list", "reader/exchange/registry"],
     "reader/exchange/registry": [
         "reader/exchange/measureme", "reader/exchange/chrome", "reader/exchange/rtl_log", "reader/exchange/columns",
