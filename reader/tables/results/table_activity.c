@@ -10,7 +10,7 @@
 enum { ID, FIRST_TS, LAST_TS, SPANS, BUSY, IDLE, GAPS, P50, P90, P99, LONGEST, LONGEST_TS, COLUMN_COUNT };
 
 static const struct tbed_column columns[COLUMN_COUNT] = {
-    [ID] = {"id", TBED_COLUMN_I64, NULL, "the id of the thread", false},
+    [ID] = {"track", TBED_COLUMN_I64, NULL, "the id of the thread", false},
     [FIRST_TS] = {"first_ts", TBED_COLUMN_I64, "ns", "its first event", false},
     [LAST_TS] = {"last_ts", TBED_COLUMN_I64, "ns", "its last event", false},
     [SPANS] = {"spans", TBED_COLUMN_I64, NULL, "its spans whose begin is known", false},

@@ -48,7 +48,7 @@ static const struct tbed_column columns[COLUMN_COUNT] = {
     [SITE] = {"site", TBED_COLUMN_NAME, NULL, "the place in code that allocated it, as in sites", false},
     [STACK_ID] = {"stack_id", TBED_COLUMN_I64, NULL, "the call stack that allocated it; NULL: not recorded",
                   false},
-    [STREAM] = {"stream", TBED_COLUMN_I64, NULL, "the id of the thread that allocated it", false},
+    [STREAM] = {"track", TBED_COLUMN_I64, NULL, "the id of the thread that allocated it", false},
     [TID] = {"tid", TBED_COLUMN_I64, NULL, "the system's number of this thread; NULL: unknown", false},
     [THREAD] = {"thread", TBED_COLUMN_NAME, NULL, "its name; NULL: none", false},
     [PROCESS_ID] = {"process_id", TBED_COLUMN_I64, NULL, "the id of its process; NULL: unknown", false},
