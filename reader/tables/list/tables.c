@@ -43,6 +43,8 @@ static const struct table_source *const tables[] = {
     &tbed_table_stack_sites,
     &tbed_table_size_classes,
     &tbed_table_process_memory,
+    &tbed_table_spans,    &tbed_table_events, &tbed_table_instants,  &tbed_table_counters,
+    &tbed_table_messages, &tbed_table_flows,  &tbed_table_processes,
 };
 #define TABLE_COUNT (sizeof tables / sizeof tables[0])
 

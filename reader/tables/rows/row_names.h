@@ -77,9 +77,11 @@ static inline uint32_t row_name_code(struct row_names *names, enum row_name kind
     return __builtin_expect(code != 0, 1) ? code : tbed_row_name_find(names, kind, id);
 }
 
-/* Sets a column of texts. */
+/* Sets a column of names, if it is asked for. */
 static inline void row_put_code(struct table_rows *rows, unsigned column, uint32_t code)
 {
+    if (!table_rows_wants(rows, column))
+        return;
     rows->is_out_of_memory |= code == ROW_CODE_FAILED;
     if (code == ROW_CODE_NULL || code == ROW_CODE_FAILED)
         tbed_table_put_null(rows, column);

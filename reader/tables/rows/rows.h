@@ -9,6 +9,11 @@
 #include "reader/tables/base/table.h"
 
 extern const struct table_source tbed_table_spans;
+extern const struct table_source tbed_table_events;
+extern const struct table_source tbed_table_instants;
+extern const struct table_source tbed_table_counters;
+extern const struct table_source tbed_table_messages;
+extern const struct table_source tbed_table_flows;
 
 /* About how many events there are. */
 uint64_t tbed_row_estimate(struct tbed_tables *tables);
