@@ -35,7 +35,9 @@ LIBRARIES = {
 # Linked into each program that uses a macro, even if the rest is in a shared library.
 NOT_SHARED = "writer/macros"
 LAUNCH = "writer/capture/launch"
-PROGRAM = ["reader/tools", LAUNCH]
+# In the program, and in the extension for SQLite's shell.
+SQL = "reader/sql"
+PROGRAM = ["reader/tools", LAUNCH, SQL]
 MAIN = "reader/tools/main.c"
 
 # The rooms of the libraries that are preloaded into other programs; see ninja/preload.ninja.
@@ -155,9 +157,12 @@ def write_program(paths):
     members = sources(paths, PROGRAM)
     lines = compile_all(members) + [""]
     lines += build("$b/tracebed", "link", objects(members) + ALL_LIBRARIES.split(), libs=SYSTEM)
+    lines += build("$b/libtracebed-sqlite.so", "so", objects(sources(paths, [SQL])) + ALL_LIBRARIES.split(),
+                   ["ninja/libtracebed-sqlite.map"], map="ninja/libtracebed-sqlite.map",
+                   soname="libtracebed-sqlite.so", libs=SYSTEM)
     for name in PRELOADED:
         lines += build(f"$b/{name}.so", "copy", [f"$preload/{name}.so"])
-    programs = ["$b/tracebed"] + [f"$b/{name}.so" for name in PRELOADED]
+    programs = ["$b/tracebed", "$b/libtracebed-sqlite.so"] + [f"$b/{name}.so" for name in PRELOADED]
     programs += ["build/preload/preload_calls_helper", "build/preload/preload_stacks_helper",
                  "build/preload/preload_library_a.so", "build/preload/preload_library_b.so",
                  "build/preload/preload_unusual_helper", "build/preload/preload_unusual_a.so",

@@ -28,6 +28,10 @@ rm -f "$to$libdir/libtracebed.so"
 echo "INPUT( $libdir/libtracebed_nonshared.a $libdir/libtracebed.so.0 )" >"$to$libdir/libtracebed.so"
 # The program looks for them here, relative to its own folder.
 install -m 755 "$from/libtracebed-preload.so" "$from/libtracebed-functions.so" "$to$prefix/lib/tracebed/"
+# Without SQLite's headers it is empty.
+if grep -q sqlite3_tracebedsqlite_init "$from/libtracebed-sqlite.so"; then
+    install -m 755 "$from/libtracebed-sqlite.so" "$to$prefix/lib/tracebed/"
+fi
 if [ -s "$from/ruby.stamp" ]; then
     ruby=$(cat "$from/ruby.stamp")
     install -d "$to$prefix/lib/tracebed/ruby/tracebed/$ruby"

@@ -92,13 +92,14 @@ ROOMS = {
     "reader/exchange/columns/base": ["reader/exchange/shared", "reader/tables/list"],
     "reader/exchange/columns/parquet": ["reader/exchange/columns/base"],
     "reader/exchange/columns/text": ["reader/exchange/columns/base"],
-    "reader/tools": ["reader/exchange", "reader/tables", "reader/symbols", "writer/capture/launch"],
+    "reader/tools": ["reader/exchange", "reader/tables", "reader/symbols", "writer/capture/launch", "reader/sql"],
+    "reader/sql": ["reader/tables"],
 }
 # A room with more files than this is several rooms in one.
 ROOM_FILES_MAX = 16
 # What is not part of the product, and what it may include.
 APART = {
-    "fuzz": ("format/", "reader/exchange/", "reader/symbols/", "reader/tools/", "reader/tests/", *PUBLIC),
+    "fuzz": ("format/", "reader/exchange/", "reader/sql/", "reader/symbols/", "reader/tools/", "reader/tests/", *PUBLIC),
     "spec": ("fuzz/", "format/", *PUBLIC),
     "bench": ("format/", *PUBLIC),
     "writer/examples": PUBLIC,
