@@ -39,6 +39,12 @@ if [ -s "$from/ruby.stamp" ]; then
     install -m 644 "$from/ruby/tracebed/auto.rb" "$to$prefix/lib/tracebed/ruby/tracebed/"
     install -m 755 "$from/ruby/tracebed/$ruby/tracebed.so" "$to$prefix/lib/tracebed/ruby/tracebed/$ruby/"
 fi
+if [ -s "$from/python.stamp" ]; then
+    install -d "$to$prefix/lib/tracebed/python/tracebed"
+    install -m 644 "$from"/python/tracebed/*.py "$from"/python/tracebed/*.pyi "$from/python/tracebed/py.typed" \
+        "$to$prefix/lib/tracebed/python/tracebed/"
+    install -m 755 "$from/python/tracebed/_native.abi3.so" "$to$prefix/lib/tracebed/python/tracebed/"
+fi
 install -d "$to$prefix/share/man/man1" "$to$prefix/share/man/man5" "$to$prefix/share/bash-completion/completions"
 install -m 644 reader/tools/man/*.1 "$to$prefix/share/man/man1/"
 install -m 644 reader/tools/man/*.5 "$to$prefix/share/man/man5/"
