@@ -192,6 +192,7 @@ enum tbed_status tbed_tables_of_reader(struct tbed_reader *reader, struct tbed_t
     if (tables == NULL)
         return TBED_ERR_MEMORY;
     tables->reader = reader;
+    pthread_mutex_init(&tables->lock, NULL);
     *tables_ret = tables;
     return TBED_OK;
 }
@@ -200,6 +201,9 @@ void tbed_tables_close(struct tbed_tables *tables)
 {
     if (tables == NULL)
         return;
+    if (tables->nesting != NULL)
+        tables->free_nesting(tables->nesting);
+    pthread_mutex_destroy(&tables->lock);
     if (tables->foreign != NULL)
         tables->foreign_calls->close(tables);
     if (tables->owns_reader)

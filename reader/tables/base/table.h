@@ -131,6 +131,9 @@ struct tbed_tables {
     bool owns_reader;
     void *foreign; /* a profile that is read in place, or NULL; see reader/tables/open */
     const struct table_foreign *foreign_calls;
+    pthread_mutex_t lock;    /* of what follows */
+    struct nesting *nesting; /* reader/tables/rows/nesting.h; NULL: not made yet */
+    void (*free_nesting)(struct nesting *nesting);
 };
 
 /* What tables ask of a foreign file that is open in place. */

@@ -72,6 +72,11 @@ static bool lists_none(struct chooser *chooser, size_t at)
 static bool is_wanted(struct chooser *chooser, size_t at)
 {
     const struct tbed_indexed *indexed = entry_at(chooser, at);
+    uint64_t offset = tbed_indexed_offset(chooser->reader, indexed), nbytes = UINT64_C(1) << indexed->shift;
+    const struct row_range *ids = &chooser->rows->ids;
+    /* See nesting_first_id(); of spans that are deeper than the block lists, some are beyond. */
+    if (ids->least > (int64_t)((offset + 2 * nbytes) / 4) || ids->greatest < (int64_t)(offset / 4))
+        return false;
     if (row_range_is_all(&chooser->ts))
         return true;
     struct tbed_page_entry entry = {0};

@@ -98,11 +98,52 @@ enum tbed_status tbed_row_scan_open(struct tbed_scan *scan, const struct row_kin
     rows->scan = scan;
     rows->kind = kind;
     rows->columns = columns;
+    rows->ids = (struct row_range){INT64_MIN, INT64_MAX};
     rows->passages = calloc(tbed_event_block_count(scan->reader) + 1, sizeof *rows->passages);
     bool fine = rows->passages != NULL &&
                 tbed_row_names_open(&rows->names, &scan->names, scan->reader, kinds) &&
                 tbed_row_threads_open(&rows->threads, scan, &columns->thread);
     return fine ? TBED_OK : TBED_ERR_MEMORY;
+}
+
+static enum tbed_status make_nesting(struct row_scan *rows, uint64_t resolution, struct nesting **nesting_ret)
+{
+    struct tbed_scan *scan = rows->scan;
+    uint32_t *streams = malloc((rows->threads.count + 1) * sizeof *streams);
+    if (streams == NULL)
+        return TBED_ERR_MEMORY;
+    for (size_t i = 0; i < rows->threads.count; i++)
+        streams[i] = rows->threads.items[i].stream;
+    struct nesting_options options = {
+        .reader = scan->reader,
+        .filter = scan->options.filter,
+        .is_cancelled = scan->options.is_cancelled,
+        .thread_count = scan->options.thread_count,
+        .resolution = resolution,
+        .passages = rows->passages,
+        .streams = streams,
+        .stream_count = rows->threads.count,
+    };
+    enum tbed_status status = tbed_nesting_make(&options, nesting_ret);
+    free(streams);
+    return status;
+}
+
+enum tbed_status tbed_row_scan_nest(struct row_scan *rows, uint64_t resolution)
+{
+    struct tbed_tables *tables = rows->scan->tables;
+    enum tbed_status status = TBED_OK;
+    if (rows->scan->options.filter != NULL) {
+        rows->owns_nesting = true;
+        return make_nesting(rows, resolution, &rows->nesting);
+    }
+    pthread_mutex_lock(&tables->lock);
+    if (tables->nesting == NULL)
+        status = make_nesting(rows, resolution, &tables->nesting);
+    tables->free_nesting = tbed_nesting_free;
+    rows->nesting = tables->nesting;
+    pthread_mutex_unlock(&tables->lock);
+    return status;
 }
 
 enum tbed_status tbed_row_scan_start(struct row_scan *rows)
@@ -149,6 +190,8 @@ void tbed_row_scan_close(struct tbed_scan *scan)
         return;
     tbed_crew_close(rows->crew);
     tbed_row_merge_close(rows->merge);
+    if (rows->owns_nesting)
+        tbed_nesting_free(rows->nesting);
     tbed_row_threads_close(&rows->threads);
     tbed_row_names_close(&rows->names);
     free(rows->passages);

@@ -12,9 +12,29 @@
 #include "reader/analysis/assembly/block_spans.h"
 #include "reader/core/records/metadata.h"
 #include "reader/tables/base/crew.h"
+#include "reader/tables/rows/nesting.h"
 #include "reader/tables/rows/row_args.h"
 #include "reader/tables/rows/row_names.h"
 #include "reader/tables/rows/row_threads.h"
+
+/* The numbers that the constraints on a column allow. */
+struct row_range {
+    int64_t least, greatest;
+};
+static inline struct row_range row_range_of(const struct tbed_scan *scan, unsigned column)
+{
+    struct row_range range;
+    tbed_scan_range(scan, column, &range.least, &range.greatest);
+    return range;
+}
+static inline bool row_range_is_all(const struct row_range *range)
+{
+    return range->least == INT64_MIN && range->greatest == INT64_MAX;
+}
+static inline bool row_range_has(const struct row_range *range, int64_t number)
+{
+    return number >= range->least && number <= range->greatest;
+}
 
 struct row_scan;
 
@@ -56,6 +76,9 @@ struct row_scan {
     size_t block_count, next_block; /* the latter atomic */
     struct crew *crew;
     struct row_merge *merge;
+    struct nesting *nesting; /* NULL: not needed */
+    bool owns_nesting;
+    struct row_range ids; /* of spans */
     bool wants_arguments;
     bool wants_begins; /* categories and arguments of spans that began in an earlier block */
 };
@@ -71,6 +94,9 @@ enum tbed_status tbed_row_scan_start(struct row_scan *rows);
 enum tbed_status tbed_row_scan_next(struct tbed_scan *scan, struct tbed_batch *batch_ret);
 void tbed_row_scan_close(struct tbed_scan *scan);
 
+/* Sets 'nesting'. Without a filter, it is made once for all scans. Errors: ERR_MEMORY, ERR_CANCELLED. */
+enum tbed_status tbed_row_scan_nest(struct row_scan *rows, uint64_t resolution);
+
 /* The blocks that may have rows which the constraints allow. False: no memory. */
 bool tbed_row_blocks_list(struct row_scan *rows);
 
@@ -78,25 +104,6 @@ bool tbed_row_blocks_list(struct row_scan *rows);
 struct row_merge *tbed_row_merge_open(struct row_scan *rows);
 enum tbed_status tbed_row_merge_fill(struct row_merge *merge, struct table_rows *rows);
 void tbed_row_merge_close(struct row_merge *merge);
-
-/* The numbers that the constraints on a column allow. */
-struct row_range {
-    int64_t least, greatest;
-};
-static inline struct row_range row_range_of(const struct tbed_scan *scan, unsigned column)
-{
-    struct row_range range;
-    tbed_scan_range(scan, column, &range.least, &range.greatest);
-    return range;
-}
-static inline bool row_range_is_all(const struct row_range *range)
-{
-    return range->least == INT64_MIN && range->greatest == INT64_MAX;
-}
-static inline bool row_range_has(const struct row_range *range, int64_t number)
-{
-    return number >= range->least && number <= range->greatest;
-}
 
 /* The code + 1 that the constraint TBED_EQUAL on a column of names asks for; 0: none. False: no memory. */
 bool tbed_row_wanted_code(struct tbed_scan *scan, unsigned column, uint32_t *code_ret);

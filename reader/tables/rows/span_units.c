@@ -46,6 +46,7 @@ void tbed_span_worker_close(void *argument)
 {
     struct span_worker *worker = argument;
     tbed_block_spans_free(&worker->spans);
+    tbed_nesting_space_free(&worker->space);
     free(worker->scratch.bytes);
 }
 
@@ -78,13 +79,25 @@ static bool copy_items(struct span_unit *unit, const struct block_spans *spans)
     return true;
 }
 
+static bool nest(struct span_worker *worker, struct span_unit *unit, size_t block)
+{
+    if (unit->count > unit->nested_room) {
+        free(unit->nested);
+        unit->nested = malloc(unit->count * sizeof *unit->nested);
+        unit->nested_room = unit->nested != NULL ? unit->count : 0;
+        if (unit->nested == NULL)
+            return false;
+    }
+    return tbed_nesting_block(worker->rows->nesting, &worker->space, block, unit->first_id, unit->items,
+                              unit->count, unit->nested);
+}
+
 enum tbed_status tbed_span_unit_enter(void *worker_argument, void *unit_argument, size_t block, bool is_kept)
 {
     struct span_worker *worker = worker_argument;
     struct span_unit *unit = unit_argument;
     struct block_spans *spans = &worker->spans;
     unit->count = unit->at = unit->argument_count = 0;
-    unit->last_tick = 0;
     worker->unit = unit;
     enum tbed_status status = tbed_block_spans_read(spans, block);
     if (worker->is_out_of_memory)
@@ -101,12 +114,11 @@ enum tbed_status tbed_span_unit_enter(void *worker_argument, void *unit_argument
         spans->copy = NULL;
     }
     unit->count = spans->count;
-    /* A block has at most one span for each of its words, and besides only some that are deeper than it lists. */
-    unit->first_id = spans->block.offset / 4;
+    unit->first_id = nesting_first_id(&spans->block);
     unit->thread = tbed_row_thread_find(&worker->rows->threads, spans->block.stream);
     if (unit->thread == NULL)
         unit->count = 0;
-    return TBED_OK;
+    return worker->rows->nesting == NULL || nest(worker, unit, block) ? TBED_OK : TBED_ERR_MEMORY;
 }
 
 bool tbed_span_unit_peek(void *worker, void *unit_argument, uint64_t *tick_ret)
@@ -124,5 +136,6 @@ void tbed_span_unit_close(void *argument)
     struct span_unit *unit = argument;
     free(unit->items);
     free(unit->arguments);
+    free(unit->nested);
     free(unit->copy);
 }

@@ -13,10 +13,11 @@ struct span_unit {
     size_t count, room, at;
     struct row_arguments *arguments; /* item.arguments - 1 is an index */
     size_t argument_count, argument_room;
-    uint64_t *copy;    /* what the arguments point into, if not into the map */
-    uint64_t first_id; /* of the items */
+    uint64_t *copy;        /* what the arguments point into, if not into the map */
+    uint64_t first_id;     /* of the items */
+    struct nested *nested; /* of the items; NULL: not asked for */
+    size_t nested_room;
     const struct row_thread *thread;
-    uint64_t last_tick;
 };
 
 struct span_worker {
@@ -24,6 +25,7 @@ struct span_worker {
     struct block_spans spans;
     struct span_unit *unit; /* that is being read */
     struct tbed_tick_line line;
+    struct nesting_space space;
     struct tbed_text scratch;
     bool is_out_of_memory;
 };

@@ -63,6 +63,9 @@ static const struct row_columns row_columns = {TS, {THREAD, PROCESS, TID, PID, T
 struct tests {
     struct row_range ts, dur;
     bool has_times;
+    struct row_range depth;
+    uint64_t parent;                /* an id; 0: any */
+    bool has_depth;                 /* or a parent */
     uint32_t label, name, category; /* codes + 1; 0: any */
 };
 
@@ -83,11 +86,9 @@ static struct times times_of(const struct spans *spans, struct span_worker *work
     uint64_t begin = item->begin_tick < item->end_tick ? item->begin_tick : item->end_tick;
     struct times times = {.ts = tbed_tick_line_ns(reader, &worker->line, begin),
                           .end = tbed_tick_line_ns(reader, &worker->line, item->end_tick)};
-    times.dur = times.end - times.ts;
+    times.dur = nesting_ns_between(times.ts, times.end);
     if (__builtin_expect(spans->resolution > 1, 0))
-        times.dur =
-            tbed_tick_line_ns(reader, &worker->line, item->end_tick - item->end_tick % spans->resolution) -
-            tbed_tick_line_ns(reader, &worker->line, begin - begin % spans->resolution);
+        times.dur = nesting_duration(reader, &worker->line, spans->resolution, begin, item->end_tick);
     return times;
 }
 
@@ -109,6 +110,12 @@ static bool is_allowed(struct spans *spans, const struct block_span *item, const
     return tests->category == 0 || row_name_code(names, ROW_NAME, item->category) == tests->category;
 }
 
+static bool is_at_depth(const struct tests *tests, const struct block_span *item, const struct nested *nested)
+{
+    return item->kind != TBED_STEP_UNKNOWN && row_range_has(&tests->depth, nested->depth) &&
+           (tests->parent == 0 || nested->parent == tests->parent);
+}
+
 static void put_line(struct table_rows *rows, struct row_names *names, uint32_t id)
 {
     if (!table_rows_wants(rows, LINE))
@@ -126,7 +133,6 @@ static void put_times(struct table_rows *rows, const struct block_span *item, co
     if (__builtin_expect(item->kind == TBED_STEP_UNKNOWN, 0)) {
         tbed_table_put_null(rows, TS);
         tbed_table_put_null(rows, DUR);
-        tbed_table_put_null(rows, SELF);
         table_put_i64(rows, END_TS, times->end);
         return;
     }
@@ -149,10 +155,35 @@ static void put_names(struct spans *spans, struct table_rows *rows, const struct
     put_line(rows, names, item->id);
 }
 
-#define TIMES (UINT64_C(1) << TS | UINT64_C(1) << DUR | UINT64_C(1) << SELF | UINT64_C(1) << END_TS)
+#define TIMES (UINT64_C(1) << TS | UINT64_C(1) << DUR | UINT64_C(1) << END_TS)
 #define NAMES                                                                                                \
     (UINT64_C(1) << LABEL | UINT64_C(1) << NAME | UINT64_C(1) << CATEGORY | UINT64_C(1) << FUNCTION |        \
      UINT64_C(1) << FILE_NAME | UINT64_C(1) << LINE)
+#define NESTED (UINT64_C(1) << SELF | UINT64_C(1) << DEPTH | UINT64_C(1) << PARENT)
+
+static void put_nested(struct table_rows *rows, const struct span_unit *unit, const struct block_span *item)
+{
+    const struct nested *nested = &unit->nested[item - unit->items];
+    if ((rows->columns & NESTED) == 0)
+        return;
+    if (item->kind == TBED_STEP_UNKNOWN) {
+        tbed_table_put_null(rows, SELF);
+        tbed_table_put_null(rows, DEPTH);
+        tbed_table_put_null(rows, PARENT);
+        return;
+    }
+    table_put_i64(rows, SELF, nested->self_ns);
+    table_put_i64(rows, DEPTH, nested->depth);
+    if (nested->parent != 0)
+        table_put_i64(rows, PARENT, (int64_t)nested->parent);
+    else
+        tbed_table_put_null(rows, PARENT);
+}
+
+static int64_t id_of(const struct span_unit *unit, const struct block_span *item)
+{
+    return (int64_t)(unit->first_id + (size_t)(item - unit->items));
+}
 
 static void put(struct spans *spans, struct span_worker *worker, const struct span_unit *unit,
                 const struct block_span *item, struct table_rows *rows)
@@ -160,7 +191,8 @@ static void put(struct spans *spans, struct span_worker *worker, const struct sp
     struct times times = {0};
     if (spans->tests.has_times || (rows->columns & TIMES) != 0)
         times = times_of(spans, worker, item);
-    if (!is_allowed(spans, item, &times))
+    if (!is_allowed(spans, item, &times) || !row_range_has(&spans->rows.ids, id_of(unit, item)) ||
+        (spans->tests.has_depth && !is_at_depth(&spans->tests, item, &unit->nested[item - unit->items])))
         return;
     if ((rows->columns & TIMES) != 0)
         put_times(rows, item, &times);
@@ -170,10 +202,8 @@ static void put(struct spans *spans, struct span_worker *worker, const struct sp
         tbed_row_thread_put(rows, &row_columns.thread, unit->thread);
         tbed_row_args_put(rows, ARGS, &spans->rows.names, item->id, span_unit_arguments(unit, item),
                           &worker->scratch);
-        tbed_table_put_null(rows, SELF);
-        tbed_table_put_null(rows, DEPTH);
-        tbed_table_put_null(rows, PARENT);
-        table_put_i64(rows, ID, (int64_t)(unit->first_id + (size_t)(item - unit->items)));
+        put_nested(rows, unit, item);
+        table_put_i64(rows, ID, id_of(unit, item));
         table_put_i64(rows, IS_OPEN, item->kind == TBED_STEP_OPEN);
     }
     table_rows_end(rows);
@@ -220,6 +250,11 @@ static bool open_tests(struct tests *tests, struct tbed_scan *scan)
 {
     tests->ts = row_range_of(scan, TS);
     tests->dur = row_range_of(scan, DUR);
+    tests->depth = row_range_of(scan, DEPTH);
+    const struct tbed_constraint *parent = tbed_scan_equal(scan, PARENT);
+    if (parent != NULL && !parent->is_text && parent->number > 0)
+        tests->parent = (uint64_t)parent->number;
+    tests->has_depth = !row_range_is_all(&tests->depth) || tests->parent != 0;
     tests->has_times = !row_range_is_all(&tests->ts) || !row_range_is_all(&tests->dur);
     return tbed_row_wanted_code(scan, LABEL, &tests->label) &&
            tbed_row_wanted_code(scan, NAME, &tests->name) &&
@@ -240,7 +275,10 @@ static enum tbed_status open(struct tbed_scan *scan)
     spans->rows.wants_begins = wants(scan, ARGS) || wants(scan, CATEGORY);
     if (!open_tests(&spans->tests, scan))
         return TBED_ERR_MEMORY;
-    return tbed_row_scan_start(&spans->rows);
+    spans->rows.ids = row_range_of(scan, ID);
+    if ((scan->options.columns & NESTED) != 0 || spans->tests.has_depth)
+        status = tbed_row_scan_nest(&spans->rows, spans->resolution);
+    return status == TBED_OK ? tbed_row_scan_start(&spans->rows) : status;
 }
 
 const struct table_source tbed_table_spans = {
