@@ -42,16 +42,19 @@ void tbed_facts_put_count(struct table_rows *rows, unsigned column, uint64_t val
     table_put_i64(rows, column, value < INT64_MAX ? (int64_t)value : INT64_MAX);
 }
 
+/* Exact, beyond what a double holds, where ticks are nanoseconds. */
+static uint64_t span_ns(const struct tbed_reader *reader, uint64_t ticks)
+{
+    if (reader->header.clock == TBED_CLOCK_USER || reader->header.ticks_per_second == 1000000000)
+        return ticks;
+    return tbed_round_u64(tbed_tick_span_to_ns(reader, ticks));
+}
+
 void tbed_facts_put_span(struct table_rows *rows, unsigned column, const struct tbed_reader *reader,
                          uint64_t ticks)
 {
-    struct tbed_trace_info info;
-    if (!table_rows_wants(rows, column))
-        return;
-    tbed_reader_info(reader, &info);
-    tbed_facts_put_count(rows, column,
-                         info.clock == TBED_CLOCK_USER ? ticks
-                                                       : tbed_round_u64(tbed_tick_span_to_ns(reader, ticks)));
+    if (table_rows_wants(rows, column))
+        tbed_facts_put_count(rows, column, span_ns(reader, ticks));
 }
 
 bool tbed_facts_find_process(const struct tbed_reader *reader, uint32_t number,
