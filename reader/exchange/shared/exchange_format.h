@@ -54,5 +54,7 @@ extern const struct exchange_format tbed_exchange_chrome, tbed_exchange_profile,
 extern const struct exchange_format tbed_exchange_parquet, tbed_exchange_csv, tbed_exchange_ndjson;
 extern const struct exchange_format tbed_exchange_folded, tbed_exchange_pprof;
 extern const struct exchange_format tbed_exchange_spall;
+extern const struct exchange_format tbed_exchange_folded, tbed_exchange_pprof, tbed_exchange_callgrind,
+    tbed_exchange_speedscope;
 
 #endif
