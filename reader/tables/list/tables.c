@@ -7,12 +7,12 @@
 #include "reader/tables/rows/rows.h"
 
 static const struct table_source *const tables[] = {
-    &tbed_table_processes, &tbed_table_threads,   &tbed_table_strings, &tbed_table_bindings,
-    &tbed_table_stacks,    &tbed_table_locations, &tbed_table_frames,  &tbed_table_units,
-    &tbed_table_loads,     &tbed_table_drops,     &tbed_table_losses,  &tbed_table_gaps,
-    &tbed_table_damage,    &tbed_table_info,      &tbed_table_spans,   &tbed_table_processes,
     &tbed_table_spans,
-    /* Facts. */
+    &tbed_table_events,
+    &tbed_table_instants,
+    &tbed_table_counters,
+    &tbed_table_messages,
+    &tbed_table_flows,
     &tbed_table_processes,
     &tbed_table_threads,
     &tbed_table_strings,
@@ -27,7 +27,6 @@ static const struct table_source *const tables[] = {
     &tbed_table_gaps,
     &tbed_table_damage,
     &tbed_table_info,
-    /* Results. */
     &tbed_table_allocations,
     &tbed_table_label_statistics,
     &tbed_table_async_statistics,
@@ -43,8 +42,6 @@ static const struct table_source *const tables[] = {
     &tbed_table_stack_sites,
     &tbed_table_size_classes,
     &tbed_table_process_memory,
-    &tbed_table_spans,    &tbed_table_events, &tbed_table_instants,  &tbed_table_counters,
-    &tbed_table_messages, &tbed_table_flows,  &tbed_table_processes,
 };
 #define TABLE_COUNT (sizeof tables / sizeof tables[0])
 
