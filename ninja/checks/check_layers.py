@@ -81,7 +81,10 @@ ROOMS = {
     "reader/tables/facts": ["reader/tables/base"],
     "reader/tables/rows": ["reader/tables/base"],
     "reader/tables/results": ["reader/tables/facts"],
-    "reader/tables/list": ["reader/tables/results", "reader/tables/rows"],
+    "reader/tables/list": [
+        "reader/tables/results", "reader/tables/rows", "reader/tables/facts", "reader/tables/events",
+    ],
+    "reader/tables/events": ["reader/tables/rows"],
     "reader/tables/open": ["reader/tables/list", "reader/exchange/registry"],
     "reader/exchange/registry": [
         "reader/exchange/measureme", "reader/exchange/chrome", "reader/exchange/rtl_log", "reader/exchange/columns",

@@ -5,6 +5,8 @@
  */
 #include "reader/tables/results/results.h"
 #include "reader/tables/rows/rows.h"
+#include "reader/tables/events/event_tables.h"
+#include "reader/tables/facts/facts.h"
 
 static const struct table_source *const tables[] = {
     &tbed_table_spans,

@@ -6,7 +6,6 @@
 #include "reader/tables/rows/row_scan.h"
 
 #include "reader/core/base/workers.h"
-#include "reader/tables/rows/rows.h"
 
 struct worker {
     struct row_scan *rows;

@@ -92,6 +92,9 @@ enum tbed_status tbed_row_scan_open(struct tbed_scan *scan, const struct row_kin
 /* To be called when the rest has been opened: decides what is read. */
 enum tbed_status tbed_row_scan_start(struct row_scan *rows);
 enum tbed_status tbed_row_scan_next(struct tbed_scan *scan, struct tbed_batch *batch_ret);
+
+/* About how many events there are. */
+uint64_t tbed_row_estimate(struct tbed_tables *tables);
 void tbed_row_scan_close(struct tbed_scan *scan);
 
 /* Sets 'nesting'. Without a filter, it is made once for all scans. Errors: ERR_MEMORY, ERR_CANCELLED. */

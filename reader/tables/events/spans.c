@@ -4,8 +4,8 @@
  * SPDX-License-Identifier: MIT
  */
 #include "reader/analysis/shared/resolution.h"
-#include "reader/tables/rows/rows.h"
-#include "reader/tables/rows/span_units.h"
+#include "reader/tables/events/event_tables.h"
+#include "reader/tables/events/span_units.h"
 
 enum {
     TS,

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/tables/rows/events.h"
+#include "reader/tables/events/events.h"
 
 #include "reader/analysis/filter/filter.h"
 
@@ -175,7 +175,8 @@ static void put_duration(struct events *events, struct event_worker *worker, str
     else
         table_put_i64(
             rows, column,
-            ts - tbed_tick_line_ns(events->rows.scan->reader, &worker->line, event->of.span.begin_tick));
+            nesting_ns_between(
+                tbed_tick_line_ns(events->rows.scan->reader, &worker->line, event->of.span.begin_tick), ts));
 }
 
 static bool is_nameless(enum tbed_event_type type)

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/tables/rows/span_units.h"
+#include "reader/tables/events/span_units.h"
 
 /* ---- Arguments ---- */
 

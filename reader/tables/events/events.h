@@ -6,7 +6,7 @@
 #ifndef TRACEBED_TABLES_EVENTS_H
 #define TRACEBED_TABLES_EVENTS_H
 
-#include "reader/tables/rows/event_units.h"
+#include "reader/tables/events/event_units.h"
 
 /* Numbers of columns. Those that a table does not have are NONE, which no scan asks for. */
 struct event_columns {

@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef TRACEBED_TABLES_ROWS_H
-#define TRACEBED_TABLES_ROWS_H
+#ifndef TRACEBED_TABLES_EVENT_TABLES_H
+#define TRACEBED_TABLES_EVENT_TABLES_H
 
 #include "reader/tables/base/table.h"
 
@@ -14,8 +14,5 @@ extern const struct table_source tbed_table_instants;
 extern const struct table_source tbed_table_counters;
 extern const struct table_source tbed_table_messages;
 extern const struct table_source tbed_table_flows;
-
-/* About how many events there are. */
-uint64_t tbed_row_estimate(struct tbed_tables *tables);
 
 #endif

@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/tables/rows/events.h"
-#include "reader/tables/rows/rows.h"
+#include "reader/tables/events/events.h"
+#include "reader/tables/events/event_tables.h"
 
 #define NONE EVENT_COLUMN_NONE
 

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/tables/rows/event_units.h"
+#include "reader/tables/events/event_units.h"
 
 #include "format/event.h"
 #include "reader/core/base/workers.h"
