@@ -85,7 +85,7 @@ ROOMS = {
         "reader/tables/results", "reader/tables/rows", "reader/tables/facts", "reader/tables/events",
     ],
     "reader/tables/events": ["reader/tables/rows"],
-    "reader/tables/open": ["reader/tables/list", "reader/exchange/registry"],
+    "reader/tables/open": ["reader/tables/list", "reader/exchange/registry", "reader/tables/profile"],
     "reader/exchange/registry": [
         "reader/exchange/measureme", "reader/exchange/chrome", "reader/exchange/rtl_log", "reader/exchange/columns",
         "reader/exchange/folded", "reader/exchange/callgrind", "reader/exchange/pprof", "reader/exchange/speedscope",
@@ -97,6 +97,7 @@ ROOMS = {
     "reader/exchange/columns/text": ["reader/exchange/columns/base"],
     "reader/tools": ["reader/exchange", "reader/tables", "reader/symbols", "writer/capture/launch", "reader/sql"],
     "reader/sql": ["reader/tables"],
+    "reader/tables/profile": ["reader/tables/rows", "reader/exchange/measureme/import"],
 }
 # A room with more files than this is several rooms in one.
 ROOM_FILES_MAX = 16

@@ -13,6 +13,12 @@ static enum tbed_status fail(struct tbed_error *error, enum tbed_status status)
     return status;
 }
 
+/* NULL: a foreign file that has not been imported. */
+static struct tbed_reader *reader_of(const struct tbed_tables *tables)
+{
+    return __atomic_load_n(&tables->reader, __ATOMIC_ACQUIRE);
+}
+
 /* ---- Constraints ---- */
 
 const struct tbed_constraint *tbed_scan_equal(const struct tbed_scan *scan, uint32_t column)
@@ -94,14 +100,19 @@ static enum tbed_status open_source(struct tbed_scan *scan, struct tbed_error *e
     const struct tbed_table *table = &scan->source->about;
     if (!has_parameters(scan))
         return fail(error, TBED_ERR_ARGUMENT);
-    if (!scan->source->reads_profiles || scan->tables->reader != NULL) {
+    scan->is_in_place = reader_of(scan->tables) == NULL && scan->tables->foreign_calls->reads(scan);
+    if (!scan->is_in_place) {
         scan->reader = tbed_tables_reader(scan->tables, error);
         if (scan->reader == NULL)
-            return error != NULL ? error->status : TBED_ERR_MEMORY;
+            return error->status;
     }
     if (!tbed_table_rows_open(&scan->rows, table, scan->options.columns, &scan->names))
         return fail(error, TBED_ERR_MEMORY);
-    enum tbed_status status = scan->source->open != NULL ? scan->source->open(scan) : TBED_OK;
+    enum tbed_status status = TBED_OK;
+    if (scan->is_in_place)
+        status = scan->tables->foreign_calls->scan_open(scan);
+    else if (scan->source->open != NULL)
+        status = scan->source->open(scan);
     return status == TBED_OK ? TBED_OK : fail(error, status);
 }
 
@@ -139,7 +150,9 @@ void tbed_scan_close(struct tbed_scan *scan)
 {
     if (scan == NULL)
         return;
-    if (scan->source->close != NULL && scan->rows.table != NULL)
+    if (scan->is_in_place && scan->rows.table != NULL)
+        scan->tables->foreign_calls->scan_close(scan);
+    else if (scan->source->close != NULL && scan->rows.table != NULL)
         scan->source->close(scan);
     tbed_table_rows_free(&scan->rows);
     tbed_table_names_free(&scan->names);
@@ -171,6 +184,8 @@ enum tbed_status tbed_scan_next(struct tbed_scan *scan, struct tbed_batch *batch
 {
     if (is_cancelled(scan))
         return TBED_ERR_CANCELLED;
+    if (scan->is_in_place)
+        return scan->tables->foreign_calls->scan_next(scan, batch_ret);
     return scan->source->next != NULL ? scan->source->next(scan, batch_ret) : fill(scan, batch_ret);
 }
 
@@ -213,15 +228,22 @@ void tbed_tables_close(struct tbed_tables *tables)
 
 struct tbed_reader *tbed_tables_reader(struct tbed_tables *tables, struct tbed_error *error_ret)
 {
-    if (tables->reader == NULL)
-        return tables->foreign_calls->import(tables, error_ret);
-    return tables->reader;
+    if (reader_of(tables) != NULL)
+        return tables->reader;
+    pthread_mutex_lock(&tables->lock);
+    struct tbed_reader *reader = tables->reader;
+    if (reader == NULL)
+        reader = tables->foreign_calls->import(tables, error_ret);
+    tables->owns_reader = true;
+    __atomic_store_n(&tables->reader, reader, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&tables->lock);
+    return reader;
 }
 
 uint64_t tbed_tables_damage_count(const struct tbed_tables *tables)
 {
-    return tables->reader != NULL ? tbed_damage_count(tables->reader)
-                                  : tables->foreign_calls->damage_count(tables);
+    struct tbed_reader *reader = reader_of(tables);
+    return reader != NULL ? tbed_damage_count(reader) : tables->foreign_calls->damage_count(tables);
 }
 
 uint64_t tbed_table_row_estimate(struct tbed_tables *tables, const struct tbed_table *table)

@@ -126,8 +126,10 @@ static inline bool table_rows_is_full(const struct table_rows *rows)
 
 /* ---- Tables and scans ---- */
 
+struct tbed_scan;
+
 struct tbed_tables {
-    struct tbed_reader *reader; /* NULL: a foreign file that has not been imported */
+    struct tbed_reader *reader; /* atomic; NULL: a foreign file that has not been imported */
     bool owns_reader;
     void *foreign; /* a profile that is read in place, or NULL; see reader/tables/open */
     const struct table_foreign *foreign_calls;
@@ -142,12 +144,18 @@ struct table_foreign {
     uint64_t (*damage_count)(const struct tbed_tables *tables);
     uint64_t (*row_estimate)(const struct tbed_tables *tables); /* how many events it has */
     void (*close)(struct tbed_tables *tables);
+    /* Whether a scan can be made without an import; then these are called instead of the table's own. */
+    bool (*reads)(const struct tbed_scan *scan);
+    enum tbed_status (*scan_open)(struct tbed_scan *scan);
+    enum tbed_status (*scan_next)(struct tbed_scan *scan, struct tbed_batch *batch_ret);
+    void (*scan_close)(struct tbed_scan *scan);
 };
 
 struct tbed_scan {
     struct tbed_tables *tables;
     struct tbed_reader *reader; /* NULL for a profile in place */
     const struct table_source *source;
+    bool is_in_place;                 /* 'foreign_calls' read it */
     struct tbed_scan_options options; /* 'constraints' are a copy */
     struct table_names names;
     struct table_rows rows;
@@ -166,10 +174,9 @@ const struct tbed_constraint *tbed_scan_equal(const struct tbed_scan *scan, uint
 void tbed_scan_range(const struct tbed_scan *scan, uint32_t column, int64_t *least_ret,
                      int64_t *greatest_ret);
 
+/* Of a foreign file, what 'open', 'next' and 'fill' use is its import. */
 struct table_source {
     struct tbed_table about;
-    /* Whether rows of a profile come from the profile in place; otherwise it is imported before 'open'. */
-    bool reads_profiles;
     uint64_t (*row_estimate)(struct tbed_tables *tables);
     /* Sets 'state', NULL is fine. Errors: ERR_MEMORY, ERR_ARGUMENT. */
     enum tbed_status (*open)(struct tbed_scan *scan);

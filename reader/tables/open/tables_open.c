@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/tables/base/table.h"
+#include "reader/tables/profile/profile_tables.h"
 
 #include <tracebed/exchange.h>
 
@@ -11,7 +11,10 @@ enum tbed_status tbed_tables_open(const char *path, struct tbed_tables **tables_
                                   struct tbed_error *error_ret)
 {
     struct tbed_reader *reader;
-    bool is_foreign = tbed_format_of_file(path) != NULL;
+    const struct tbed_format *format = tbed_format_of_file(path);
+    bool is_foreign = format != NULL;
+    if (is_foreign && format->kind == TBED_FOREIGN_PROFILE)
+        return tbed_profile_tables_open(path, tables_ret, error_ret);
     enum tbed_status status = is_foreign ? tbed_import_open(path, &reader, NULL, error_ret)
                                          : tbed_reader_open(path, NULL, &reader, error_ret);
     if (status != TBED_OK)

@@ -18,7 +18,7 @@ const struct tbed_string_budget tbed_row_parts_budget = {
 
 /* ---- Kept codes ---- */
 
-static void keep(struct row_codes *codes, uint64_t id, uint32_t code)
+void tbed_row_code_keep(struct row_codes *codes, uint64_t id, uint32_t code)
 {
     if (id >= ROW_CODE_IDS || codes->leaves == NULL)
         return;
@@ -58,10 +58,16 @@ static bool same_in_trace(const struct row_names *names, uint64_t id, uint64_t *
     return true;
 }
 
-static bool open_codes(struct row_codes *codes)
+static bool open_kinds(struct row_names *names, unsigned kinds)
 {
-    codes->leaves = calloc(ROW_CODE_IDS >> ROW_LEAF_BITS, sizeof *codes->leaves);
-    return codes->leaves != NULL;
+    bool fine = true;
+    for (unsigned kind = 0; kind < ROW_NAME_KINDS && fine; kind++) {
+        if ((kinds >> kind & 1) == 0)
+            continue;
+        names->codes[kind].leaves = calloc(ROW_CODE_IDS >> ROW_LEAF_BITS, sizeof(uint32_t *));
+        fine = names->codes[kind].leaves != NULL;
+    }
+    return fine;
 }
 
 bool tbed_row_names_open(struct row_names *names, struct table_names *texts, const struct tbed_reader *reader,
@@ -69,19 +75,16 @@ bool tbed_row_names_open(struct row_names *names, struct table_names *texts, con
 {
     *names = (struct row_names){
         .texts = texts, .reader = reader, .strings = tbed_label_strings(reader), .label_same = same_in_trace};
-    for (unsigned kind = 0; kind < ROW_NAME_KINDS; kind++)
-        if ((kinds >> kind & 1) != 0 && !open_codes(&names->codes[kind]))
-            return false;
-    return true;
+    return open_kinds(names, kinds);
 }
 
 bool tbed_row_names_open_foreign(struct row_names *names, struct table_names *texts,
                                  const struct tbed_label_strings *strings, row_label_same_function label_same,
-                                 const void *context)
+                                 const void *context, unsigned kinds)
 {
     *names =
         (struct row_names){.texts = texts, .strings = *strings, .label_same = label_same, .context = context};
-    return open_codes(&names->codes[ROW_LABEL]);
+    return open_kinds(names, kinds);
 }
 
 void tbed_row_names_close(struct row_names *names)
@@ -165,7 +168,7 @@ static uint32_t label_code(struct row_names *names, uint64_t id)
     uint32_t code = row_code_known(&names->codes[ROW_LABEL], same);
     if (code == 0) {
         code = made_label_code(names, same);
-        keep(&names->codes[ROW_LABEL], same, code);
+        tbed_row_code_keep(&names->codes[ROW_LABEL], same, code);
     }
     return code;
 }
@@ -222,6 +225,6 @@ uint32_t tbed_row_name_find(struct row_names *names, enum row_name kind, uint64_
         break;
     }
     if (code != ROW_CODE_FAILED)
-        keep(&names->codes[kind], id, code);
+        tbed_row_code_keep(&names->codes[kind], id, code);
     return code;
 }

@@ -50,10 +50,10 @@ struct row_names {
 /* Opens those whose bits are set in 'kinds'. False: no memory; close it nevertheless. */
 bool tbed_row_names_open(struct row_names *names, struct table_names *texts, const struct tbed_reader *reader,
                          unsigned kinds);
-/* The same for a foreign file, of which only labels are known. */
+/* The same for a foreign file: labels are found, other names are kept for the caller. */
 bool tbed_row_names_open_foreign(struct row_names *names, struct table_names *texts,
                                  const struct tbed_label_strings *strings, row_label_same_function label_same,
-                                 const void *context);
+                                 const void *context, unsigned kinds);
 void tbed_row_names_close(struct row_names *names);
 
 /* How much of the parts of a name is read. */
@@ -69,6 +69,18 @@ static inline uint32_t row_code_known(const struct row_codes *codes, uint64_t id
     const uint32_t *leaf = __atomic_load_n(&codes->leaves[id >> ROW_LEAF_BITS], __ATOMIC_ACQUIRE);
     return leaf != NULL ? __atomic_load_n(&leaf[id % (1u << ROW_LEAF_BITS)], __ATOMIC_ACQUIRE) : 0;
 }
+
+static inline void row_code_prefetch(const struct row_codes *codes, uint64_t id)
+{
+    if (id >= ROW_CODE_IDS)
+        return;
+    const uint32_t *leaf = __atomic_load_n(&codes->leaves[id >> ROW_LEAF_BITS], __ATOMIC_RELAXED);
+    if (leaf != NULL)
+        __builtin_prefetch(&leaf[id % (1u << ROW_LEAF_BITS)]);
+}
+
+/* Keeps what row_code_known() then returns, if there is memory and the id is not too high. */
+void tbed_row_code_keep(struct row_codes *codes, uint64_t id, uint32_t code);
 
 /* The code + 1, or ROW_CODE_NULL, or ROW_CODE_FAILED. */
 static inline uint32_t row_name_code(struct row_names *names, enum row_name kind, uint64_t id)
