@@ -124,6 +124,12 @@ static uint32_t name_code(struct worker *worker, uint64_t id)
     return code;
 }
 
+/* An event without an id has no name; a kind always has one. */
+static uint32_t event_name_code(struct worker *worker, uint64_t id)
+{
+    return id != worker->scan->profile->info.invalid_id ? name_code(worker, id) : ROW_CODE_NULL;
+}
+
 static bool is_allowed(struct worker *worker, const struct mm_event *event)
 {
     struct profile_scan *scan = worker->scan;
@@ -133,7 +139,7 @@ static bool is_allowed(struct worker *worker, const struct mm_event *event)
     if (!row_range_is_all(&scan->tid) && !row_range_has(&scan->tid, (uint32_t)event->thread))
         return false;
     return (scan->label == 0 || row_name_code(&scan->names, ROW_LABEL, event->id) == scan->label) &&
-           (scan->name == 0 || name_code(worker, event->id) == scan->name) &&
+           (scan->name == 0 || event_name_code(worker, event->id) == scan->name) &&
            (scan->category == 0 || name_code(worker, event->kind) == scan->category) &&
            (scan->thread == 0 || thread_code(worker, event->thread) == scan->thread);
 }
@@ -159,7 +165,7 @@ static void put_texts(struct worker *worker, struct table_rows *rows, const stru
     struct profile_scan *scan = worker->scan;
     const unsigned *columns = scan->columns;
     if (table_rows_wants(rows, columns[PROFILE_NAME]))
-        row_put_code(rows, columns[PROFILE_NAME], name_code(worker, event->id));
+        row_put_code(rows, columns[PROFILE_NAME], event_name_code(worker, event->id));
     if (table_rows_wants(rows, columns[PROFILE_CATEGORY]))
         row_put_code(rows, columns[PROFILE_CATEGORY], name_code(worker, event->kind));
     if (table_rows_wants(rows, columns[PROFILE_THREAD]))
