@@ -84,18 +84,26 @@ static void put(struct table_rows *rows, const struct tbed_reader *reader, const
     table_rows_end(rows);
 }
 
+/* The reader counts what it had no memory to keep. */
+static bool is_complete(const struct tbed_reader *reader, size_t count)
+{
+    uint64_t all = tbed_damage_count(reader);
+    return count >= (all < TBED_DAMAGE_KEPT_MAX ? all : TBED_DAMAGE_KEPT_MAX);
+}
+
 static enum tbed_status fill(struct tbed_scan *scan)
 {
     struct tbed_damage damage;
     size_t *at = scan->state;
     for (; !table_rows_is_full(&scan->rows) && tbed_damage_get(scan->reader, *at, &damage); (*at)++)
         put(&scan->rows, scan->reader, &damage);
-    return TBED_OK;
+    return table_rows_is_full(&scan->rows) || is_complete(scan->reader, *at) ? TBED_OK : TBED_ERR_MEMORY;
 }
 
 const struct table_source tbed_table_damage = {
-    .about = {"damage", "all damage, in the order found; a scan checks the complete file first", columns,
-              COLUMN_COUNT},
+    .about = {"damage",
+              "the first 10,000 places of damage, in the order found; a scan checks the complete file first",
+              columns, COLUMN_COUNT},
     .open = open_damage,
     .fill = fill,
     .close = tbed_facts_close,

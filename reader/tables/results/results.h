@@ -18,8 +18,22 @@ extern const struct table_source tbed_table_sites, tbed_table_stack_sites, tbed_
 extern const struct table_source tbed_table_process_memory, tbed_table_allocations;
 extern const struct table_source tbed_table_histogram, tbed_table_activity;
 
-/* Options for an analysis that a scan needs: threads, filter, cancelling, names of native code all at once. */
-struct tbed_analysis_options tbed_results_options(const struct tbed_scan *scan);
+/* Names places in code for an analysis, by tbed_results_name() and tbed_results_prepare(). */
+struct result_names {
+    const struct tbed_reader *reader;
+    bool is_out_of_memory; /* then the result is unusable */
+};
+size_t tbed_results_name(void *names, uint32_t id, char *buffer, size_t buffer_nbytes);
+void tbed_results_prepare(void *names, const uint32_t *ids, size_t count);
+
+/* Options for an analysis that a scan needs: threads, filter, cancelling, names. Sets up 'names', which is valid until then. */
+struct tbed_analysis_options tbed_results_options(const struct tbed_scan *scan, struct result_names *names);
+
+/* The status of such an analysis. */
+static inline enum tbed_status results_status(enum tbed_status status, const struct result_names *names)
+{
+    return status == TBED_OK && names->is_out_of_memory ? TBED_ERR_MEMORY : status;
+}
 
 /* A duration that has no value if there is nothing that it is of. */
 void tbed_results_put_span_if(struct table_rows *rows, unsigned column, const struct tbed_reader *reader,

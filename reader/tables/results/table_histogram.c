@@ -51,21 +51,17 @@ static char *exactly(const char *label, size_t nbytes)
     return pattern;
 }
 
-static size_t name(void *context, uint32_t id, char *buffer, size_t buffer_nbytes)
-{
-    return tbed_id_text(context, id, TBED_NAME_ALL, buffer, buffer_nbytes);
-}
-
+/* The names have to be there as long as the filter. */
 static enum tbed_status make_filter(const struct tbed_scan *scan, const struct state *state,
-                                    struct tbed_filter **filter_ret)
+                                    struct result_names *result_names, struct tbed_filter **filter_ret)
 {
     char *pattern = exactly(state->label, state->nbytes);
     const char *const names[] = {pattern};
     const struct tbed_filter_options options = {.size = sizeof options,
                                                 .names = names,
                                                 .name_count = 1,
-                                                .name = name,
-                                                .name_context = scan->reader,
+                                                .name = tbed_results_name,
+                                                .name_context = result_names,
                                                 .thread_count = scan->options.thread_count};
     enum tbed_status status =
         pattern != NULL ? tbed_filter_make(scan->reader, &options, filter_ret, NULL) : TBED_ERR_MEMORY;
@@ -153,11 +149,12 @@ static enum tbed_status open_histogram(struct tbed_scan *scan)
     state->nbytes = label->nbytes;
     if (memchr(state->label, '\0', state->nbytes) != NULL) /* no expression matches it */
         return TBED_ERR_ARGUMENT;
-    enum tbed_status status = make_filter(scan, state, &filter);
+    struct result_names names = {.reader = scan->reader};
+    enum tbed_status status = make_filter(scan, state, &names, &filter);
     if (status == TBED_OK)
         status = measure(scan, state, filter);
     tbed_filter_close(filter);
-    return status;
+    return results_status(status, &names);
 }
 
 static void close_histogram(struct tbed_scan *scan)

@@ -12,10 +12,13 @@ struct state {
 
 static enum tbed_status open_statistics(struct tbed_scan *scan, bool has_percentiles)
 {
-    struct tbed_analysis_options options = tbed_results_options(scan);
+    struct result_names names;
+    struct tbed_analysis_options options = tbed_results_options(scan, &names);
     struct state *state = scan->state = calloc(1, sizeof *state);
+    if (state == NULL)
+        return TBED_ERR_MEMORY;
     options.skip_percentiles = !has_percentiles;
-    return state != NULL ? tbed_statistics_make(scan->reader, &options, &state->statistics) : TBED_ERR_MEMORY;
+    return results_status(tbed_statistics_make(scan->reader, &options, &state->statistics), &names);
 }
 
 static enum tbed_status open_others(struct tbed_scan *scan)

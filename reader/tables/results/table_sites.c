@@ -72,14 +72,23 @@ static void put_lifetimes(struct table_rows *rows, unsigned first, const struct 
 
 /* ---- Opening ---- */
 
-static enum tbed_status open_with(struct tbed_scan *scan, struct tbed_analysis_options *options,
-                                  bool has_leaks)
+/* What a table of sites asks for. */
+struct request {
+    bool by_stack, by_size, has_leaks, has_lifetimes;
+};
+
+static enum tbed_status open_with(struct tbed_scan *scan, struct request request)
 {
+    struct result_names names;
+    struct tbed_analysis_options options = tbed_results_options(scan, &names);
     struct state *state = scan->state = calloc(1, sizeof *state);
-    if (state == NULL || (has_leaks && tbed_suppressions_open(true, &state->suppressions) != TBED_OK))
+    if (state == NULL || (request.has_leaks && tbed_suppressions_open(true, &state->suppressions) != TBED_OK))
         return TBED_ERR_MEMORY;
-    options->suppressions = state->suppressions;
-    return tbed_allocations_make(scan->reader, options, &state->allocations);
+    options.suppressions = state->suppressions;
+    options.by_stack = request.by_stack;
+    options.by_size = request.by_size;
+    options.keep_lifetimes = request.has_lifetimes;
+    return results_status(tbed_allocations_make(scan->reader, &options, &state->allocations), &names);
 }
 
 static void close_allocations(struct tbed_scan *scan)
@@ -127,10 +136,10 @@ static const struct tbed_column stack_columns[COLUMN_COUNT] = {
 
 static enum tbed_status open_places(struct tbed_scan *scan, bool by_stack)
 {
-    struct tbed_analysis_options options = tbed_results_options(scan);
-    options.by_stack = by_stack;
-    options.keep_lifetimes = (scan->rows.columns & LIFETIMES(LIFETIMES_OF)) != 0;
-    return open_with(scan, &options, (scan->rows.columns >> LEAKS & 3) != 0);
+    return open_with(scan,
+                     (struct request){.by_stack = by_stack,
+                                      .has_leaks = (scan->rows.columns >> LEAKS & 3) != 0,
+                                      .has_lifetimes = (scan->rows.columns & LIFETIMES(LIFETIMES_OF)) != 0});
 }
 
 static enum tbed_status open_sites(struct tbed_scan *scan)
@@ -200,10 +209,8 @@ static const struct tbed_column size_columns[SIZE_COLUMN_COUNT] = {
 
 static enum tbed_status open_sizes(struct tbed_scan *scan)
 {
-    struct tbed_analysis_options options = tbed_results_options(scan);
-    options.by_size = true;
-    options.keep_lifetimes = (scan->rows.columns & LIFETIMES(SIZE_LIFETIMES)) != 0;
-    return open_with(scan, &options, false);
+    bool has_lifetimes = (scan->rows.columns & LIFETIMES(SIZE_LIFETIMES)) != 0;
+    return open_with(scan, (struct request){.by_size = true, .has_lifetimes = has_lifetimes});
 }
 
 static enum tbed_status fill_sizes(struct tbed_scan *scan)
@@ -265,8 +272,7 @@ static const struct tbed_column process_columns[PROCESS_COLUMN_COUNT] = {
 
 static enum tbed_status open_processes(struct tbed_scan *scan)
 {
-    struct tbed_analysis_options options = tbed_results_options(scan);
-    return open_with(scan, &options, false);
+    return open_with(scan, (struct request){.by_stack = false});
 }
 
 static void put_process(struct table_rows *rows, const struct tbed_reader *reader,

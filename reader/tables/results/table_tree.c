@@ -28,23 +28,21 @@ struct state {
     const struct tbed_stack_row *root; /* of the latest row */
 };
 
-static void prepare(void *context, const uint32_t *ids, size_t count)
-{
-    tbed_names_prepare(context, ids, count, false);
-}
-
 static enum tbed_status open_stacks(struct tbed_scan *scan, bool per_thread)
 {
+    struct result_names names = {.reader = scan->reader};
     const struct tbed_stacks_options options = {.size = sizeof options,
                                                 .thread_count = scan->options.thread_count,
                                                 .per_thread = per_thread,
-                                                .name = tbed_results_options(scan).name,
-                                                .name_context = scan->reader,
-                                                .prepare = prepare,
+                                                .name = tbed_results_name,
+                                                .name_context = &names,
+                                                .prepare = tbed_results_prepare,
                                                 .filter = scan->options.filter,
                                                 .is_cancelled = scan->options.is_cancelled};
     struct state *state = scan->state = calloc(1, sizeof *state);
-    return state != NULL ? tbed_stacks_make(scan->reader, &options, &state->stacks) : TBED_ERR_MEMORY;
+    if (state == NULL)
+        return TBED_ERR_MEMORY;
+    return results_status(tbed_stacks_make(scan->reader, &options, &state->stacks), &names);
 }
 
 static enum tbed_status open_tree(struct tbed_scan *scan)
