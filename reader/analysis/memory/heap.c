@@ -140,7 +140,7 @@ static bool note_given(struct heap *heap, uint64_t address, uint64_t tick)
 static void tell_block(const struct heap *heap, const struct live_block *block, uint64_t end_tick,
                        bool is_replaced, bool is_temporary)
 {
-    if (heap->watch == NULL)
+    if (heap->watch == NULL || heap->watch->ended == NULL)
         return;
     const struct heap_block ended = {.address = block->address,
                                      .nbytes = block->nbytes,
@@ -153,6 +153,12 @@ static void tell_block(const struct heap *heap, const struct live_block *block, 
     heap->watch->ended(heap->watch, &ended);
 }
 
+static void tell_watch(const struct heap *heap, uint32_t id, uint64_t nbytes, bool is_more)
+{
+    if (heap->watch != NULL && heap->watch->change != NULL)
+        heap->watch->change(heap->watch, id, nbytes, is_more);
+}
+
 /* Removes a block. */
 static void end_block(struct heap *heap, struct live_block *block)
 {
@@ -162,6 +168,7 @@ static void end_block(struct heap *heap, struct live_block *block)
     site->sums.live_nbytes -= block->nbytes;
     heap->process.sums.live_count--;
     heap->process.sums.live_nbytes -= block->nbytes;
+    tell_watch(heap, site->id, block->nbytes, false);
     tbed_live_map_remove(&heap->live, block);
 }
 
@@ -202,6 +209,7 @@ static void grow_live(struct heap *heap, struct heap_site *site, uint64_t nbytes
     all->nbytes += nbytes;
     all->live_count++;
     all->live_nbytes += nbytes;
+    tell_watch(heap, site->id, nbytes, true);
     if (all->live_nbytes > all->peak_nbytes) {
         all->peak_nbytes = all->live_nbytes;
         heap->process.peak_tick = tick;
@@ -263,6 +271,7 @@ static bool cut_mappings(struct heap *heap, uint64_t start, uint64_t end, uint64
         save_peak(heap, &heap->sites[part.site]);
         site->live_nbytes -= part.end - part.start;
         all->live_nbytes -= part.end - part.start;
+        tell_watch(heap, heap->sites[part.site].id, part.end - part.start, false);
         site->live_count -= is_last;
         all->live_count -= is_last;
         site->freed_count += is_last && !is_replaced;

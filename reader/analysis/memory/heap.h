@@ -51,9 +51,12 @@ struct heap_block {
     bool is_temporary, is_mapping;
 };
 
-/* Sees each block that ends; blocks that are live at the end are listed by tbed_heap_live(). */
+/* Who follows what a heap does; either function may be NULL. */
 struct heap_watch {
+    /* A block has ended. Those that are live at the end are listed by tbed_heap_live(). */
     void (*ended)(struct heap_watch *watch, const struct heap_block *block);
+    /* 'nbytes' more or less are live at a site, of a block or of a part of a mapping. */
+    void (*change)(struct heap_watch *watch, uint32_t site_id, uint64_t nbytes, bool is_more);
 };
 
 struct heap {
@@ -69,6 +72,7 @@ struct heap {
     struct heap_moments moments;
     struct lifetimes lifetimes; /* by site */
     bool by_size;               /* the ids of sites are classes of sizes */
+    struct heap_watch *watch;   /* NULL: none */
 
     /* Forked processes. A parent is finished before its children are started. */
     const struct heap *parent; /* NULL: none that has allocation events */

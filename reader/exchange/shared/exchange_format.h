@@ -55,6 +55,6 @@ extern const struct exchange_format tbed_exchange_parquet, tbed_exchange_csv, tb
 extern const struct exchange_format tbed_exchange_folded, tbed_exchange_pprof;
 extern const struct exchange_format tbed_exchange_spall;
 extern const struct exchange_format tbed_exchange_folded, tbed_exchange_pprof, tbed_exchange_callgrind,
-    tbed_exchange_speedscope;
+    tbed_exchange_speedscope, tbed_exchange_heaptrack;
 
 #endif

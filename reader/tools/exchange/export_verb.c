@@ -20,7 +20,7 @@ static const char help[] =
     "@export\n"
     "\n"
     "      --to=FORMAT           write one of these formats; --format is the same\n"
-    "  -o, --output=OUT          write to OUT; chrome and rtl-log accept '-' for\n"
+    "  -o, --output=OUT          write to OUT; all but mm_profdata accept '-' for\n"
     "                            standard output\n"
     "  -f, --force               replace OUT if it exists\n"
     "      --color=WHEN          use color: never, auto or always\n"
