@@ -8,45 +8,13 @@
 
 #include <tracebed/exchange.h>
 
-#include "reader/exchange/chrome/chrome_json.h"
 #include "reader/exchange/chrome/chrome_names.h"
+#include "reader/exchange/events/export_json.h"
+#include "reader/exchange/events/export_start.h"
+#include "reader/exchange/events/export_threads.h"
+#include "reader/exchange/shared/exchange_format.h"
 
-/* How a stream is shown. */
-struct chrome_thread {
-    uint32_t stream;
-    uint64_t pid, tid;
-    uint64_t first_tick, last_tick; /* of its events; only if threads are collapsed */
-    bool has_events;
-    uint32_t name_id;
-};
-
-/* The numbers for one trace. */
-struct chrome_threads {
-    struct chrome_thread *items; /* in the order of streams */
-    size_t count;
-    uint64_t *pids; /* of its processes, in their order */
-    size_t process_count;
-};
-
-/* The pids used by earlier traces. Zeroed at first. */
-struct chrome_pids {
-    uint64_t *items;
-    size_t count, room;
-};
-
-/*
- * The threads that the filter takes. The caller frees with tbed_chrome_threads_free(), also after a failure. Errors:
- * ERR_MEMORY.
- */
-enum tbed_status tbed_chrome_threads_make(struct tbed_reader *reader, const struct tbed_filter *filter,
-                                          bool collapse, struct chrome_pids *taken,
-                                          uint64_t *renumbered_count, struct chrome_threads *threads_ret);
-void tbed_chrome_threads_free(struct chrome_threads *threads);
-
-/*
- * The name of the crate that a measureme profile was made from, taken from rustc's command line in its metadata.
- * Writes at most 'room' bytes and returns their count; 0 if there is none.
- */
-size_t tbed_chrome_crate(const struct tbed_reader *reader, char *name, size_t room);
+/* The export as tbed_export() asks for it. */
+enum tbed_status tbed_chrome_export_file(const struct export_job *job, struct export_out *out);
 
 #endif

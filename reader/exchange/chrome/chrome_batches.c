@@ -21,7 +21,7 @@ struct item {
     struct tbed_step step;
     struct tbed_assembled span;
     struct tbed_event event;
-    const struct chrome_thread *thread;
+    const struct export_thread *thread;
     uint64_t beside_count;
 };
 
@@ -38,8 +38,13 @@ struct chrome_batches {
 void tbed_chrome_output_put(struct chrome_output *output, const struct tbed_text *text)
 {
     output->is_out_of_memory |= text->is_out_of_memory;
-    if (text->nbytes > 0 && output->write_errno == 0 &&
-        fwrite(text->bytes, 1, text->nbytes, output->out) != text->nbytes)
+    if (output->packed != NULL) {
+        tbed_text_put(&output->packed->text, text->bytes, text->nbytes);
+        output->is_out_of_memory |=
+            !tbed_export_out_spill(output->packed) && output->packed->write_errno == 0;
+        output->write_errno = output->packed->write_errno;
+    } else if (text->nbytes > 0 && output->write_errno == 0 &&
+               fwrite(text->bytes, 1, text->nbytes, output->out) != text->nbytes)
         output->write_errno = errno != 0 ? errno : EIO;
 }
 
@@ -126,7 +131,7 @@ static bool look_up(struct tbed_names_ahead *names, const struct tbed_step *step
 }
 
 void tbed_chrome_batches_add(struct chrome_batches *batches, const struct tbed_step *step,
-                             const struct chrome_thread *thread)
+                             const struct export_thread *thread)
 {
     if (step->kind == TBED_STEP_BEGIN)
         return; /* it is written when it ends */
@@ -158,6 +163,8 @@ static void add_report(struct tbed_chrome_report *sum, const struct tbed_chrome_
     sum->clipped_count += more->clipped_count;
     sum->instant_count += more->instant_count;
     sum->counter_count += more->counter_count;
+    sum->span_count += more->span_count;
+    sum->beside_count += more->beside_count;
 }
 
 void tbed_chrome_batches_close(struct chrome_batches *batches)

@@ -8,12 +8,15 @@
 
 #include "reader/exchange/chrome/chrome_events.h"
 
+#include "reader/exchange/shared/export_out.h"
+
 #include <stdio.h>
 
 struct chrome_output {
     FILE *out;
-    int write_errno;  /* 0: everything has been written */
-    bool needs_comma; /* before the next event */
+    struct export_out *packed; /* or, if it is not NULL, here */
+    int write_errno;           /* 0: everything has been written */
+    bool needs_comma;          /* before the next event */
     bool is_out_of_memory;
 };
 
@@ -27,7 +30,7 @@ struct chrome_batches;
  */
 struct chrome_batches *tbed_chrome_batches_open(struct chrome_writer *main, struct chrome_output *output);
 void tbed_chrome_batches_add(struct chrome_batches *batches, const struct tbed_step *step,
-                             const struct chrome_thread *thread);
+                             const struct export_thread *thread);
 /* When everything has been written; adds to the report of 'main'. NULL is allowed. */
 void tbed_chrome_batches_close(struct chrome_batches *batches);
 

@@ -17,7 +17,7 @@
 
 bool tbed_chrome_writer_open(struct chrome_writer *chrome, const struct tbed_chrome_options *options)
 {
-    *chrome = (struct chrome_writer){.options = *options, .buffer = malloc(CHROME_TEXT_MAX)};
+    *chrome = (struct chrome_writer){.options = *options, .buffer = malloc(EXPORT_TEXT_MAX)};
     return chrome->buffer != NULL;
 }
 
@@ -51,7 +51,7 @@ static const struct chrome_name *find_name(struct chrome_writer *chrome, uint32_
 
 void tbed_chrome_put_id_text(struct chrome_writer *chrome, uint32_t id)
 {
-    size_t nbytes = tbed_chrome_resolve(chrome->reader, id, chrome->buffer, &chrome->text.is_out_of_memory);
+    size_t nbytes = tbed_export_resolve(chrome->reader, id, chrome->buffer, &chrome->text.is_out_of_memory);
     tbed_json_quote(&chrome->text, chrome->buffer, nbytes);
 }
 
@@ -68,12 +68,16 @@ static int64_t ns_of(const struct chrome_writer *chrome, uint64_t tick)
     return ns;
 }
 
+static int64_t floor_us(int64_t ns)
+{
+    return ns / 1000 - (ns % 1000 < 0);
+}
+
 static void put_us(struct chrome_writer *chrome, int64_t ns)
 {
     struct tbed_text *text = &chrome->text;
     if (chrome->options.absolute) {
-        int64_t us = ns / 1000;
-        tbed_text_i64(text, us - (ns % 1000 < 0));
+        tbed_text_i64(text, floor_us(ns));
         return;
     }
     uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns, part = size % 1000;
@@ -126,7 +130,7 @@ static void put_arguments(struct chrome_writer *chrome, struct tbed_arguments at
             tbed_text_puts(text, "\"");
         }
         tbed_text_puts(text, ":");
-        tbed_chrome_value(text, chrome->reader, &argument, chrome->buffer);
+        tbed_export_value(text, chrome->reader, &argument, chrome->buffer);
     }
 }
 
@@ -190,6 +194,19 @@ static struct span_ns ns_of_span(const struct chrome_writer *chrome, const struc
     return ns;
 }
 
+/* Whole microseconds are those between the begin and the end that others see, so that spans still nest. */
+static void put_duration(struct chrome_writer *chrome, const struct span_ns *ns)
+{
+    uint64_t duration = ns->duration;
+    if (chrome->options.absolute && duration > 0)
+        duration = (uint64_t)floor_us(ns->end) - (uint64_t)floor_us(ns->begin);
+    else if (!chrome->options.absolute) {
+        put_us(chrome, duration > INT64_MAX ? INT64_MAX : (int64_t)duration);
+        return;
+    }
+    tbed_text_u64(&chrome->text, duration);
+}
+
 /* An END's own arguments come after its begin's; a SPAN has one list. */
 static void put_span(struct chrome_writer *chrome, const struct tbed_step *step, const struct span_ns *ns)
 {
@@ -199,7 +216,7 @@ static void put_span(struct chrome_writer *chrome, const struct tbed_step *step,
     put_category(chrome, span->category);
     put_place(chrome, "X", ns->is_inverted ? ns->end : ns->begin);
     tbed_text_puts(&chrome->text, ",\"dur\":");
-    put_us(chrome, ns->duration > INT64_MAX ? INT64_MAX : (int64_t)ns->duration);
+    put_duration(chrome, ns);
     put_args(chrome, span->id, span, has_end ? step->event : NULL, step->kind == TBED_STEP_OPEN);
     close_event(chrome);
 }
@@ -247,6 +264,8 @@ static void take_span(struct chrome_writer *chrome, const struct tbed_step *step
         report->short_count++;
         return;
     }
+    report->span_count++;
+    report->beside_count += leaves(step);
     report->inverted_count += ns.is_inverted;
     report->clipped_count += ns.begin == INT64_MAX || ns.end == INT64_MAX;
     report->open_count += step->kind == TBED_STEP_OPEN;
@@ -268,6 +287,30 @@ static void put_instant(struct chrome_writer *chrome, const struct tbed_event *e
     close_event(chrome);
 }
 
+/* Viewers tell counters apart by name and "id". */
+static void put_counter_track(struct chrome_writer *chrome, uint32_t id)
+{
+    const struct chrome_name *name = find_name(chrome, id);
+    if (name->argument_count == 0)
+        return;
+    tbed_text_puts(&chrome->text, ",\"id\":");
+    tbed_json_quote(&chrome->text, name->track.bytes, name->track.nbytes);
+}
+
+void tbed_chrome_put_live(struct chrome_writer *chrome, uint64_t pid, uint64_t tick, uint64_t nbytes)
+{
+    const struct export_thread thread = {.pid = pid};
+    chrome->thread = &thread;
+    tbed_chrome_open_event(chrome);
+    tbed_text_puts(&chrome->text, "\"live memory\"");
+    put_place(chrome, "C", ns_of(chrome, tick));
+    tbed_text_puts(&chrome->text, ",\"args\":{\"bytes\":");
+    tbed_text_u64(&chrome->text, nbytes);
+    tbed_text_puts(&chrome->text, "}");
+    close_event(chrome);
+    chrome->thread = NULL;
+}
+
 static void put_counter(struct chrome_writer *chrome, const struct tbed_event *event)
 {
     struct tbed_text *text = &chrome->text;
@@ -275,13 +318,14 @@ static void put_counter(struct chrome_writer *chrome, const struct tbed_event *e
     put_name(chrome, event->id);
     put_category(chrome, event->category);
     put_place(chrome, "C", ns_of(chrome, event->tick));
+    put_counter_track(chrome, event->id);
     tbed_text_puts(text, ",\"args\":{");
     if (unit != TBED_ID_INVALID)
         tbed_chrome_put_id_text(chrome, unit);
     else
         tbed_text_puts(text, "\"value\"");
     tbed_text_puts(text, ":");
-    tbed_chrome_value(text, chrome->reader, &event->counter_value, chrome->buffer);
+    tbed_export_value(text, chrome->reader, &event->counter_value, chrome->buffer);
     tbed_text_puts(text, "}");
     close_event(chrome);
     chrome->report.argument_count += event->argument_count;

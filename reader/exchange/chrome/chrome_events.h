@@ -15,14 +15,14 @@ struct chrome_writer {
     struct tbed_chrome_report report;
     struct tbed_text text; /* what was written */
     bool needs_comma;
-    char *buffer; /* CHROME_TEXT_MAX bytes */
+    char *buffer; /* EXPORT_TEXT_MAX bytes */
     struct tbed_text message;
     struct chrome_names names;
 
     struct tbed_reader *reader; /* of the current trace */
     int64_t shift_ns;           /* added to its times */
 
-    const struct chrome_thread *thread; /* of the current event */
+    const struct export_thread *thread; /* of the current event */
     uint64_t beside_count;              /* spans that do not nest so far: each needs a number */
 };
 
@@ -38,6 +38,9 @@ void tbed_chrome_put_id_text(struct chrome_writer *chrome, uint32_t id);
 
 /* Writes the step, if there is something to write. */
 void tbed_chrome_take_step(struct chrome_writer *chrome, const struct tbed_step *step);
+
+/* Writes how much memory of a process is live. */
+void tbed_chrome_put_live(struct chrome_writer *chrome, uint64_t pid, uint64_t tick, uint64_t nbytes);
 
 /* Does the step count in 'beside_count'? */
 bool tbed_chrome_is_beside(const struct chrome_writer *chrome, const struct tbed_step *step);

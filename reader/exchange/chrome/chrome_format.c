@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/exchange/shared/exchange_format.h"
+#include "reader/exchange/chrome/chrome.h"
 
 const struct exchange_format tbed_exchange_chrome = {
     .about = {.kind = TBED_FOREIGN_CHROME,
@@ -11,6 +11,11 @@ const struct exchange_format tbed_exchange_chrome = {
               .summary = "JSON for Perfetto, chrome://tracing, speedscope and Firefox",
               .extensions = ".json",
               .can_export = true,
+              .has_export = true,
+              .compresses = true,
+              .skips = true,
+              .has_rows = true,
               .exports_many = true,
               .exports_to_stdout = true},
+    .export_file = tbed_chrome_export_file,
 };

@@ -17,6 +17,7 @@ static void forget(struct chrome_name *name)
     free(name->label.bytes);
     free(name->members.bytes);
     free(name->details.bytes);
+    free(name->track.bytes);
     *name = (struct chrome_name){0};
 }
 
@@ -41,6 +42,8 @@ void tbed_chrome_names_close(struct chrome_names *names)
 static void add_member(struct chrome_name *name, const char *text, size_t nbytes)
 {
     struct tbed_text *members = &name->members;
+    tbed_text_puts(&name->track, name->argument_count > 0 ? ", " : "");
+    tbed_text_put(&name->track, text, nbytes);
     tbed_text_puts(members, name->argument_count > 0 ? ",\"arg" : "\"arg");
     tbed_text_u64(members, name->argument_count++);
     tbed_text_puts(members, "\":");
@@ -104,11 +107,11 @@ static void put_event_label(struct chrome_name *name, const struct tbed_reader *
 static void make_name(struct chrome_name *name, const struct tbed_reader *reader, uint32_t id, char *buffer)
 {
     const char *at = buffer;
-    const char *end = at + tbed_chrome_resolve(reader, id, buffer, &name->label.is_out_of_memory);
+    const char *end = at + tbed_export_resolve(reader, id, buffer, &name->label.is_out_of_memory);
     name->id = id;
     name->is_there = true;
     name->argument_count = 0;
-    name->label.nbytes = name->members.nbytes = name->details.nbytes = 0;
+    name->label.nbytes = name->members.nbytes = name->details.nbytes = name->track.nbytes = 0;
     for (bool is_label = true;; is_label = false) {
         const char *stop = memchr(at, LABEL_END, (size_t)(end - at));
         size_t nbytes = (size_t)((stop != NULL ? stop : end) - at);
@@ -129,10 +132,10 @@ const struct chrome_name *tbed_chrome_name(struct chrome_names *names, const str
     struct chrome_name *name = &names->slots[(id * 2654435761u >> 16) % NAME_SLOTS];
     if (name->is_there && name->id == id)
         return name;
-    if (name->label.room + name->members.room + name->details.room > KEPT_NBYTES_MAX)
+    if (name->label.room + name->members.room + name->details.room + name->track.room > KEPT_NBYTES_MAX)
         forget(name);
     make_name(name, reader, id, buffer);
-    names->is_out_of_memory |=
-        name->label.is_out_of_memory || name->members.is_out_of_memory || name->details.is_out_of_memory;
+    names->is_out_of_memory |= name->label.is_out_of_memory || name->members.is_out_of_memory ||
+                               name->details.is_out_of_memory || name->track.is_out_of_memory;
     return name;
 }

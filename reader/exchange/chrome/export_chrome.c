@@ -7,6 +7,7 @@
 #define _GNU_SOURCE 1
 #include "format/base/sized.h"
 #include "reader/exchange/chrome/chrome_batches.h"
+#include "reader/exchange/events/export_live.h"
 #include "reader/exchange/shared/new_file.h"
 
 #include <errno.h>
@@ -18,11 +19,11 @@
 struct chrome {
     struct chrome_output output;
     struct chrome_writer writer; /* for metadata */
-    struct chrome_pids taken;
+    struct export_pids taken;
 
     /* of the current trace */
     const struct tbed_filter *filter; /* NULL: everything */
-    struct chrome_threads threads;
+    struct export_threads threads;
     struct chrome_batches *batches;
 };
 
@@ -44,9 +45,15 @@ static bool is_over(const struct chrome *chrome)
     return chrome->output.write_errno != 0 || is_out_of_memory(chrome);
 }
 
+static bool is_cancelled(const struct chrome *chrome)
+{
+    const bool *flag = chrome->writer.options.is_cancelled;
+    return flag != NULL && __atomic_load_n(flag, __ATOMIC_RELAXED);
+}
+
 /* ---- One trace ---- */
 
-static enum tbed_status put_stream(struct chrome *chrome, const struct chrome_thread *thread)
+static enum tbed_status put_stream(struct chrome *chrome, const struct export_thread *thread)
 {
     struct tbed_assembler *assembler;
     struct tbed_step step;
@@ -54,9 +61,12 @@ static enum tbed_status put_stream(struct chrome *chrome, const struct chrome_th
         tbed_assembler_open_filtered(chrome->writer.reader, &thread->stream, 1, chrome->filter, &assembler);
     if (status != TBED_OK)
         return status;
-    while (!is_over(chrome) && (status = tbed_assembler_next(assembler, &step)) == TBED_OK)
+    while (!is_over(chrome) && !is_cancelled(chrome) &&
+           (status = tbed_assembler_next(assembler, &step)) == TBED_OK)
         tbed_chrome_batches_add(chrome->batches, &step, thread);
     tbed_assembler_close(assembler);
+    if (is_cancelled(chrome))
+        return TBED_ERR_CANCELLED;
     return status == TBED_END ? TBED_OK : status;
 }
 
@@ -77,7 +87,7 @@ static void put_process(struct chrome *chrome, size_t index, const struct tbed_p
     struct tbed_text *text = &chrome->writer.text;
     char crate[256];
     int64_t ns;
-    size_t nbytes = index == 0 ? tbed_chrome_crate(chrome->writer.reader, crate, sizeof crate) : 0;
+    size_t nbytes = index == 0 ? tbed_export_crate(chrome->writer.reader, crate, sizeof crate) : 0;
     open_metadata(chrome, "process_name", chrome->threads.pids[index], 0);
     tbed_text_puts(text, "name\":");
     if (nbytes > 0)
@@ -109,7 +119,7 @@ static void put_metadata(struct chrome *chrome)
         if (has_thread(chrome, chrome->threads.pids[i]))
             put_process(chrome, i, &process);
     for (size_t i = 0; i < chrome->threads.count; i++) {
-        const struct chrome_thread *thread = &chrome->threads.items[i];
+        const struct export_thread *thread = &chrome->threads.items[i];
         if (thread->name_id == TBED_ID_INVALID)
             continue;
         open_metadata(chrome, "thread_name", thread->pid, thread->tid);
@@ -117,81 +127,6 @@ static void put_metadata(struct chrome *chrome)
         tbed_chrome_put_id_text(&chrome->writer, thread->name_id);
         tbed_text_puts(&chrome->writer.text, "}}");
     }
-}
-
-/* Lowers '*first_tick' to the stream's first begin. */
-static enum tbed_status find_begin(struct tbed_reader *reader, uint32_t stream, uint64_t *first_tick)
-{
-    struct tbed_cursor *cursor;
-    struct tbed_event event;
-    enum tbed_status status = tbed_cursor_open(reader, stream, &cursor);
-    if (status != TBED_OK)
-        return status;
-    while ((status = tbed_cursor_next(cursor, &event)) == TBED_OK) {
-        uint64_t tick = event.tick;
-        if (event.type == TBED_EVENT_SPAN)
-            tick = event.of.span.begin_tick;
-        else if (event.type == TBED_EVENT_END && event.of.end.begin_tick != 0)
-            tick = event.of.end.begin_tick;
-        *first_tick = tick < *first_tick ? tick : *first_tick;
-    }
-    tbed_cursor_close(cursor);
-    return status == TBED_END ? TBED_OK : status;
-}
-
-/* Lowers '*first_tick' to the first begin of a span that is open in some block, although the begin itself may be lost. */
-static void find_open_begin(struct tbed_reader *reader, size_t block_count, uint64_t *first_tick)
-{
-    for (size_t i = 0; i < block_count; i++) {
-        struct tbed_block block;
-        uint64_t first = UINT64_MAX, begin_tick;
-        uint32_t id;
-        if (tbed_event_block_get(reader, i, &block) != TBED_OK)
-            continue; /* reported by the cursors of the export */
-        for (uint32_t span = 0; span < block.stored_count; span++) {
-            tbed_block_open_span(&block, span, &begin_tick, &id);
-            first = begin_tick < first ? begin_tick : first;
-        }
-        bool was_reused = tbed_event_block_get(reader, i, &block) != TBED_OK; /* meanwhile, in a live ring */
-        *first_tick = !was_reused && first < *first_tick ? first : *first_tick;
-    }
-}
-
-/*
- * When the trace began, by its clock and, if known, by the wall clock. The first event left in a ring may be the end
- * of a span.
- */
-struct start {
-    int64_t ns, realtime_ns;
-    bool has_realtime;
-};
-
-static enum tbed_status find_start(struct tbed_reader *reader, struct start *start_ret)
-{
-    struct tbed_trace_info info;
-    struct tbed_stream_info stream;
-    enum tbed_status status = TBED_OK;
-    tbed_reader_info(reader, &info);
-    uint64_t tick = info.first_tick;
-    bool is_ring = info.ring_page_count != 0;
-    find_open_begin(reader, info.event_block_count, &tick);
-    for (size_t i = 0; is_ring && status == TBED_OK && tbed_stream_get(reader, i, &stream); i++)
-        status = find_begin(reader, stream.stream, &tick);
-    start_ret->ns = tbed_ticks_to_ns(reader, tick);
-    start_ret->has_realtime = tbed_ticks_to_realtime_ns(reader, tick, &start_ret->realtime_ns) == TBED_OK;
-    return status;
-}
-
-/* The offset added to the trace's times: its start is 0, or later if another trace began before it. */
-static int64_t find_shift(const struct start *start, const struct start *starts, size_t count)
-{
-    int64_t first = start->realtime_ns, late, shift;
-    for (size_t i = 0; i < count && start->has_realtime; i++)
-        if (starts[i].has_realtime && starts[i].realtime_ns < first)
-            first = starts[i].realtime_ns;
-    bool too_far = !start->has_realtime || __builtin_sub_overflow(start->realtime_ns, first, &late);
-    late = too_far ? 0 : late;
-    return __builtin_sub_overflow(late, start->ns, &shift) ? 0 : shift;
 }
 
 static enum tbed_status put_streams(struct chrome *chrome)
@@ -206,6 +141,44 @@ static enum tbed_status put_streams(struct chrome *chrome)
     return status;
 }
 
+struct live_target {
+    struct chrome *chrome;
+    uint64_t pid;
+};
+
+static bool put_live(void *context, uint64_t tick, uint64_t nbytes)
+{
+    const struct live_target *target = context;
+    tbed_chrome_put_live(&target->chrome->writer, target->pid, tick, nbytes);
+    flush(target->chrome);
+    return !is_over(target->chrome);
+}
+
+/* Live memory instead of the allocation events counted since there were 'known'. */
+static enum tbed_status put_memory(struct chrome *chrome, uint64_t known)
+{
+    struct tbed_chrome_report *report = &chrome->writer.report;
+    struct tbed_process_info info;
+    enum tbed_status status = TBED_OK;
+    uint64_t count = report->allocation_count - known;
+    if (count == 0)
+        return TBED_OK;
+    report->allocation_count = known;
+    if (chrome->writer.options.skip_counters) {
+        report->counter_count += count;
+        return TBED_OK;
+    }
+    report->live_count += count;
+    chrome->writer.needs_comma |= chrome->output.needs_comma;
+    for (size_t i = 0; i <= chrome->threads.process_count && status == TBED_OK && !is_over(chrome); i++) {
+        bool has_process = tbed_process_get(chrome->writer.reader, i, &info);
+        struct live_target target = {.chrome = chrome, .pid = has_process ? chrome->threads.pids[i] : 0};
+        status = tbed_export_live(chrome->writer.reader, has_process ? info.stream : 0, chrome->filter,
+                                  put_live, &target);
+    }
+    return status;
+}
+
 static enum tbed_status put_trace(struct chrome *chrome, struct tbed_reader *reader,
                                   const struct tbed_filter *filter)
 {
@@ -213,15 +186,18 @@ static enum tbed_status put_trace(struct chrome *chrome, struct tbed_reader *rea
     chrome->filter = filter;
     chrome->writer.needs_comma |= chrome->output.needs_comma;
     enum tbed_status status =
-        tbed_chrome_threads_make(reader, filter, chrome->writer.options.collapse_threads, &chrome->taken,
+        tbed_export_threads_make(reader, filter, chrome->writer.options.collapse_threads, &chrome->taken,
                                  &chrome->writer.report.renumbered_count, &chrome->threads);
     if (status == TBED_OK) {
         put_metadata(chrome);
         flush(chrome);
+        uint64_t known = chrome->writer.report.allocation_count;
         status = put_streams(chrome);
+        if (status == TBED_OK)
+            status = put_memory(chrome, known);
     }
-    tbed_chrome_threads_free(&chrome->threads);
-    chrome->threads = (struct chrome_threads){0};
+    tbed_export_threads_free(&chrome->threads);
+    chrome->threads = (struct export_threads){0};
     return status;
 }
 
@@ -229,12 +205,12 @@ static enum tbed_status put_trace(struct chrome *chrome, struct tbed_reader *rea
 
 static enum tbed_status put_all(struct chrome *chrome, struct tbed_reader *const *readers, size_t count)
 {
-    struct start *starts = calloc(count + 1, sizeof *starts);
+    struct export_start *starts = calloc(count + 1, sizeof *starts);
     enum tbed_status status = starts != NULL ? TBED_OK : TBED_ERR_MEMORY;
     for (size_t i = 0; status == TBED_OK && i < count && !chrome->writer.options.absolute; i++)
-        status = find_start(readers[i], &starts[i]);
+        status = tbed_export_start_find(readers[i], &starts[i]);
     for (size_t i = 0; i < count && status == TBED_OK; i++) {
-        chrome->writer.shift_ns = find_shift(&starts[i], starts, count);
+        chrome->writer.shift_ns = tbed_export_start_shift(&starts[i], starts, count);
         status = put_trace(chrome, readers[i],
                            chrome->writer.options.filters != NULL ? chrome->writer.options.filters[i] : NULL);
     }
@@ -248,7 +224,7 @@ static enum tbed_status put_traces(struct chrome *chrome, struct tbed_reader *co
     enum tbed_status status = put_all(chrome, readers, count);
     tbed_text_puts(&chrome->writer.text, "\n]}\n");
     flush(chrome);
-    if (chrome->output.write_errno == 0 && fflush(chrome->output.out) != 0)
+    if (chrome->output.out != NULL && chrome->output.write_errno == 0 && fflush(chrome->output.out) != 0)
         chrome->output.write_errno = errno != 0 ? errno : EIO;
     if (status != TBED_OK)
         return status;
@@ -257,12 +233,13 @@ static enum tbed_status put_traces(struct chrome *chrome, struct tbed_reader *co
     return chrome->output.write_errno != 0 ? TBED_ERR_WRITE : TBED_OK;
 }
 
-static enum tbed_status export_into(FILE *out, const struct tbed_chrome_options *options,
+static enum tbed_status export_into(FILE *out, struct export_out *packed,
+                                    const struct tbed_chrome_options *options,
                                     struct tbed_reader *const *readers, size_t count,
                                     struct tbed_chrome_report *report, size_t report_nbytes,
                                     struct tbed_error *error)
 {
-    struct chrome chrome = {.output = {.out = out}};
+    struct chrome chrome = {.output = {.out = out, .packed = packed}};
     enum tbed_status status = TBED_ERR_MEMORY;
     if (tbed_chrome_writer_open(&chrome.writer, options))
         status = put_traces(&chrome, readers, count);
@@ -276,6 +253,41 @@ static enum tbed_status export_into(FILE *out, const struct tbed_chrome_options 
     return status;
 }
 
+static void give_notes(struct tbed_export_result *result, const struct tbed_chrome_report *report)
+{
+    uint64_t *notes = result->notes;
+    result->written_count = report->event_count;
+    result->span_count = report->span_count;
+    notes[TBED_EXPORT_NOTE_SKIPPED_INSTANTS] = report->instant_count;
+    notes[TBED_EXPORT_NOTE_SKIPPED_COUNTERS] = report->counter_count;
+    notes[TBED_EXPORT_NOTE_LIVE] = report->live_count;
+    notes[TBED_EXPORT_NOTE_UNKNOWN] = report->unknown_count;
+    notes[TBED_EXPORT_NOTE_UNPAIRED] = report->unpaired_count;
+    notes[TBED_EXPORT_NOTE_ARGUMENTS] = report->argument_count;
+    notes[TBED_EXPORT_NOTE_OPEN] = report->open_count;
+    notes[TBED_EXPORT_NOTE_INVERTED] = report->inverted_count;
+    notes[TBED_EXPORT_NOTE_OVERLAPPING] = report->beside_count;
+    notes[TBED_EXPORT_NOTE_CLIPPED] = report->clipped_count;
+    notes[TBED_EXPORT_NOTE_RENUMBERED] = report->renumbered_count;
+}
+
+enum tbed_status tbed_chrome_export_file(const struct export_job *job, struct export_out *out)
+{
+    const struct tbed_chrome_options options = {.size = sizeof options,
+                                                .absolute = job->options.absolute,
+                                                .collapse_threads = job->options.collapse_threads,
+                                                .thread_count = job->options.thread_count,
+                                                .skip_instants = job->options.skip_instants,
+                                                .skip_counters = job->options.skip_counters,
+                                                .filters = job->options.filters,
+                                                .is_cancelled = job->options.is_cancelled};
+    struct tbed_chrome_report report = {0};
+    enum tbed_status status =
+        export_into(NULL, out, &options, job->readers, job->reader_count, &report, sizeof report, job->error);
+    give_notes(job->result, &report);
+    return status;
+}
+
 enum tbed_status tbed_export_chrome_stream_sized(struct tbed_reader *const *readers, size_t reader_count,
                                                  FILE *out, const struct tbed_chrome_options *given,
                                                  struct tbed_chrome_report *report_ret,
@@ -284,7 +296,7 @@ enum tbed_status tbed_export_chrome_stream_sized(struct tbed_reader *const *read
     struct tbed_chrome_options options;
     if (!tbed_options_take(&options, sizeof options, given))
         return tbed_exchange_fail(error_ret, TBED_ERR_ARGUMENT);
-    return export_into(out, &options, readers, reader_count, report_ret, report_nbytes, error_ret);
+    return export_into(out, NULL, &options, readers, reader_count, report_ret, report_nbytes, error_ret);
 }
 
 enum tbed_status tbed_export_chrome_sized(struct tbed_reader *const *readers, size_t reader_count,
@@ -307,7 +319,8 @@ enum tbed_status tbed_export_chrome_sized(struct tbed_reader *const *readers, si
         if (fd >= 0)
             close(fd);
     } else {
-        status = export_into(out, &options, readers, reader_count, report_ret, report_nbytes, error_ret);
+        status =
+            export_into(out, NULL, &options, readers, reader_count, report_ret, report_nbytes, error_ret);
         if (fclose(out) != 0 && status == TBED_OK)
             status = tbed_exchange_fail(error_ret, TBED_ERR_WRITE);
     }

@@ -63,6 +63,7 @@ static bool applies(const struct exchange_format *format, const struct export_jo
            (!options->by_memory || format->about.exports_memory) &&
            (options->table == NULL || format->about.takes_table) &&
            (options->host == NULL || format->about.takes_host) &&
+           ((!options->absolute && !options->collapse_threads) || format->about.has_rows) &&
            ((!options->skip_instants && !options->skip_counters) || format->about.skips) &&
            (format->about.compresses || compression_of(options->compression, to) == TBED_COMPRESSION_NONE) &&
            (to != NULL || !format->about.exports_folder);

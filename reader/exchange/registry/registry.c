@@ -17,6 +17,10 @@ static const struct exchange_format *const formats[] = {
     &tbed_exchange_profile, &tbed_exchange_chrome, &tbed_exchange_spall,   &tbed_exchange_rtl_log,
     &tbed_exchange_profile, &tbed_exchange_chrome,    &tbed_exchange_rtl_log,    &tbed_exchange_folded,
     &tbed_exchange_pprof,   &tbed_exchange_callgrind, &tbed_exchange_speedscope, &tbed_exchange_heaptrack,
+    &tbed_exchange_profile,
+    &tbed_exchange_chrome,
+    &tbed_exchange_rtl_log,
+    &tbed_exchange_perfetto,
 };
 #define FORMAT_COUNT (sizeof formats / sizeof formats[0])
 

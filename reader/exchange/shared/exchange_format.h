@@ -56,5 +56,6 @@ extern const struct exchange_format tbed_exchange_folded, tbed_exchange_pprof;
 extern const struct exchange_format tbed_exchange_spall;
 extern const struct exchange_format tbed_exchange_folded, tbed_exchange_pprof, tbed_exchange_callgrind,
     tbed_exchange_speedscope, tbed_exchange_heaptrack;
+extern const struct exchange_format tbed_exchange_perfetto;
 
 #endif

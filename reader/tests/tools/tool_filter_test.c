@@ -378,9 +378,9 @@ static void each_exported_file_has_a_part_of_its_own(void **state)
     for (uint64_t ms = 5000; ms < 5004; ms++)
         put(recorder, TBED_GIVEN_INSTANT, intern(writer, "mark"), ms);
     tbed_writer_close(writer);
-    EXPECT(0, ": exported: 1 event\n", "", "export", "--to=chrome", "-b99.97%", "-o", out, path);
-    EXPECT(0, ": exported: 2 events\n", "", "export", "--to=chrome", "-b99.97%", "-f", "-o", out, second);
-    EXPECT(0, ": exported: 3 events\n", "", "export", "--to=chrome", "-b99.97%", "-f", "-o", out, path,
+    EXPECT(0, ": exported: 1 event, ", "", "export", "--to=chrome", "-b99.97%", "-o", out, path);
+    EXPECT(0, ": exported: 2 events, ", "", "export", "--to=chrome", "-b99.97%", "-f", "-o", out, second);
+    EXPECT(0, ": exported: 3 events, ", "", "export", "--to=chrome", "-b99.97%", "-f", "-o", out, path,
            second);
 }
 

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE 1
 #include "reader/tools/exchange/export_verb.h"
 
+#include <errno.h>
 #include <string.h>
 
 void export_put_note(uint64_t count, const char *what, const char *explanation)
@@ -40,7 +41,14 @@ bool export_went_well(const struct export_request *request, enum tbed_status sta
     *exit_ret = TOOL_FINE;
     if (status == TBED_ERR_WRITE && tool_output_failed())
         return false; /* tool_finish() complains */
+    bool is_piped = strcmp(request->to, "-") == 0;
+    if (is_piped && status == TBED_ERR_WRITE && error->system_errno == EPIPE)
+        return false; /* nobody reads any more, which is no error */
     *exit_ret = TOOL_TROUBLE;
+    if (is_piped && status == TBED_ERR_WRITE) {
+        tool_complain("write error on standard output: %s", strerror(error->system_errno));
+        return false;
+    }
     tool_complain_output(request->to, error);
     return false;
 }

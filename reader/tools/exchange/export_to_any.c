@@ -35,6 +35,8 @@ enum tool_exit export_any(const struct export_request *request)
                                           .by_memory = request->memory,
                                           .table = request->table,
                                           .host = request->host};
+                                          .absolute = request->absolute,
+                                          .collapse_threads = request->collapse_threads};
     struct tbed_export_result result = {0};
     struct tbed_error error = {.offset = UINT64_MAX};
     enum tbed_status status;

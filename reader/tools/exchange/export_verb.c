@@ -22,6 +22,9 @@ static const char help[] =
     "      --to=FORMAT           write one of these formats; --format is the same\n"
     "  -o, --output=OUT          write to OUT; all but mm_profdata accept '-' for\n"
     "                            standard output\n"
+    "  -o, --output=OUT          write to OUT; '-' is standard output. With an\n"
+    "                            OUT that ends in .gz or .zst, the events of\n"
+    "                            viewers' formats are compressed\n"
     "  -f, --force               replace OUT if it exists\n"
     "      --color=WHEN          use color: never, auto or always\n"
     "  -h, --help                print this help\n"
@@ -29,12 +32,10 @@ static const char help[] =
     "mm_profdata:\n"
     "      --format-version=N    write version 8 or 9 (default: 9)\n"
     "\n"
-    "chrome (accepts several FILEs):\n"
+    "chrome:\n"
     "      --collapse-threads    let threads that follow one another share a row\n"
     "      --absolute            write whole microseconds since 1970 instead of the\n"
     "                            time since the start\n"
-    "      --no-instants         leave out instants\n"
-    "      --no-counters         leave out counters\n"
     "  -j, --jobs=N              use N threads (default: one per processor)\n"
     "\n"
     "parquet (accepts several FILEs; OUT is a folder, which may have other traces):\n"
@@ -46,6 +47,9 @@ static const char help[] =
     "folded, pprof, callgrind and speedscope (accept several FILEs):\n"
     "      --memory              sum up allocated memory instead of time; the default\n"
     "                            for traces of allocations without spans\n"
+    "chrome, perfetto, firefox, otlp, ctf (accept several FILEs):\n"
+    "      --no-instants         leave out instants\n"
+    "      --no-counters         leave out counters, and live memory\n"
     "\n"
     "rtl-log:\n"
     "      --rebase=ZERO         count milliseconds from the start of the program's\n"
@@ -65,6 +69,7 @@ static const char help[] =
     "  tracebed export --to=chrome run.tbed -o - | gzip > run.json.gz\n"
     "  tracebed export --to=parquet --host=web3 *.tbed -o fleet\n"
     "  tracebed export --to=csv --table=messages run.tbed -o messages.csv.gz\n"
+    "  tracebed export --to=perfetto run.tbed -o run.pftrace.gz\n"
     "  tracebed export --to=rtl-log run.tbed -o run.log\n"
     "  tracebed export --to=pprof --memory run.tbed -o run.pb.gz\n"
     "\n"
@@ -139,7 +144,6 @@ static const struct {
     enum tool_exit (*run)(const struct export_request *request);
 } exporters[] = {
     {TBED_FOREIGN_PROFILE, export_measureme},
-    {TBED_FOREIGN_CHROME, export_chrome},
     {TBED_FOREIGN_RTL_LOG, export_rtl_log},
 };
 
@@ -336,6 +340,8 @@ static const char *check_options(const struct options *options, int file_count)
         return "this format cannot be written to standard output";
     if (file_count == 0)
         return "missing FILE operand";
+    if ((options->no_instants || options->no_counters) && !format->skips)
+        return "--no-instants and --no-counters do not apply to this format";
     return file_count == 1 || format->exports_many ? NULL : "too many FILE operands";
 }
 

@@ -30,7 +30,6 @@ struct export_request {
 };
 
 /* Each writes 'to' and prints on standard output what was written and what was omitted; or complains. */
-enum tool_exit export_chrome(const struct export_request *request);
 enum tool_exit export_rtl_log(const struct export_request *request);
 enum tool_exit export_any(const struct export_request *request); /* each format that tbed_export() writes */
 

@@ -62,6 +62,8 @@ struct tbed_format {
     bool compresses;                                 /* gzip and Zstandard by the name of the output */
     bool skips;                   /* the options that leave out instants and counters apply */
     bool takes_table, takes_host; /* these options apply */
+    bool skips;    /* the options that leave out instants and counters apply */
+    bool has_rows; /* so do those for absolute times and for threads that share a row */
 };
 
 /* All formats, in a fixed order; NULL past the last. */
@@ -292,6 +294,7 @@ struct tbed_chrome_options {
     const struct tbed_filter *const *filters;
     unsigned thread_count; /* 0: one per processor; the output is the same */
     bool skip_instants, skip_counters;
+    const bool *is_cancelled; /* if this becomes true, the call returns with ERR_CANCELLED soon; atomic */
 };
 
 /* What was written, and what was left out. */
@@ -301,13 +304,16 @@ struct tbed_chrome_report {
     uint64_t inverted_count;   /* among them: spans that end before they begin; written with duration 0 */
     uint64_t short_count;      /* left out: spans shorter than the minimum */
     uint64_t unpaired_count;   /* left out: ends whose begin is unknown */
-    uint64_t allocation_count; /* left out: ALLOC, FREE, REALLOC */
+    uint64_t allocation_count; /* left out: ALLOC, FREE, REALLOC; see 'live_count' */
     uint64_t unknown_count;    /* left out: events of later versions or of applications */
     uint64_t argument_count; /* left out: arguments of counters, which viewers would show as more counters */
     /* Processes whose pid an earlier trace uses for another process; they get a free one. */
     uint64_t renumbered_count;
     uint64_t clipped_count; /* among them: spans with a time above 63 bits, written as the highest possible */
     uint64_t instant_count, counter_count; /* left out because the options skip them */
+    uint64_t span_count;                   /* among them: spans */
+    uint64_t beside_count; /* among these: spans that do not nest in their thread; two events each */
+    uint64_t live_count;   /* ALLOC, FREE, REALLOC, written as values of a counter of live memory */
 };
 
 /*

@@ -40,6 +40,10 @@ struct tbed_export_options {
     /* For tables (parquet, csv, ndjson): which one, see <tracebed/tables.h>. NULL: "spans", or for parquet all of them. */
     const char *table;
     const char *host; /* for parquet: the machine that the traces are from, in each row; NULL: unknown */
+    /* For chrome: whole microseconds since 1970 instead of the time since the start. */
+    bool absolute;
+    /* For chrome: threads that follow one another in time share a row. */
+    bool collapse_threads;
 };
 
 /*
@@ -61,8 +65,8 @@ struct tbed_export_options {
     X(ARGUMENTS, "arguments", "argument", "of events omitted")                                               \
     X(UNPAIRED, "unpaired", "span", "omitted, without a known begin")                                        \
     X(OPEN, "open", "span", "that never ended, written up to its thread's last event")                       \
-    X(INVERTED, "inverted", "span", "that ends before it begins, written without a duration")                \
-    X(OVERLAPPING, "overlapping", "span", "that overlaps another of its thread, written beside it")          \
+    X(INVERTED, "inverted", "span", "with an end before its begin, written without a duration")              \
+    X(OVERLAPPING, "overlapping", "span", "not nested in its thread, written beside it")                     \
     X(DEEP, "deep", "span", "omitted, too deep for the format")                                              \
     X(FOLDED, "folded", "span", "summed up as <other>")                                                      \
     X(EARLY, "early", "event", "before the trace's start, written at it")                                    \
@@ -76,7 +80,8 @@ struct tbed_export_options {
     X(ALLOCATIONS_UNASKED, "allocations_unasked", "allocation event", "omitted: time is summed up")          \
     X(SPANS_UNASKED, "spans_unasked", "span", "omitted: memory is summed up")                                \
     X(NEGATIVE, "negative", "stack", "with less time than those in it, whose own time is written as 0")      \
-    X(COMBINED, "combined", "span", "nested too deeply, summed up as <deeper>")
+    X(COMBINED, "combined", "span", "nested too deeply, summed up as <deeper>")                              \
+    X(LIVE, "live", "allocation event", "written only as the size of live memory")
 
 enum tbed_export_note {
 #define TBED_EXPORT_NOTE_ENUM(name, key, what, explanation) TBED_EXPORT_NOTE_##name,

@@ -1,18 +1,18 @@
 /*
- * Process and thread numbers in a Chrome trace. Two traces may have processes with the same number, which a viewer
- * would merge.
+ * Process and thread numbers for viewers; see export_threads.h.
  *
  * SPDX-License-Identifier: MIT
  */
+#include "reader/exchange/events/export_threads.h"
 #include "reader/analysis/filter/filter.h"
-#include "reader/exchange/chrome/chrome.h"
+#include "reader/exchange/events/export_json.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define TRACK_TID_BASE UINT64_C(5000000000) /* above all thread numbers: tracks have none of their own */
 
-void tbed_chrome_threads_free(struct chrome_threads *threads)
+void tbed_export_threads_free(struct export_threads *threads)
 {
     free(threads->items);
     free(threads->pids);
@@ -26,13 +26,13 @@ static int compare_u64(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static bool is_taken(const struct chrome_pids *taken, uint64_t pid)
+static bool is_taken(const struct export_pids *taken, uint64_t pid)
 {
     return taken->count > 0 &&
            bsearch(&pid, taken->items, taken->count, sizeof *taken->items, compare_u64) != NULL;
 }
 
-static enum tbed_status take_pids(struct chrome_pids *taken, const struct chrome_threads *threads)
+static enum tbed_status take_pids(struct export_pids *taken, const struct export_threads *threads)
 {
     size_t count = taken->count + threads->process_count;
     if (count > taken->room) {
@@ -50,8 +50,8 @@ static enum tbed_status take_pids(struct chrome_pids *taken, const struct chrome
     return TBED_OK;
 }
 
-static enum tbed_status number_processes(struct tbed_reader *reader, struct chrome_pids *taken,
-                                         uint64_t *renumbered_count, struct chrome_threads *threads)
+static enum tbed_status number_processes(struct tbed_reader *reader, struct export_pids *taken,
+                                         uint64_t *renumbered_count, struct export_threads *threads)
 {
     struct tbed_process_info process;
     uint64_t next = UINT64_C(1) << 32; /* above all pids */
@@ -72,7 +72,7 @@ static enum tbed_status number_processes(struct tbed_reader *reader, struct chro
     return take_pids(taken, threads);
 }
 
-static uint64_t pid_of(struct tbed_reader *reader, const struct chrome_threads *threads, uint32_t number)
+static uint64_t pid_of(struct tbed_reader *reader, const struct export_threads *threads, uint32_t number)
 {
     struct tbed_process_info process;
     size_t low = 0, high = threads->process_count; /* they are in ascending order */
@@ -91,7 +91,7 @@ static uint64_t pid_of(struct tbed_reader *reader, const struct chrome_threads *
 /* ---- Threads ---- */
 
 static enum tbed_status list_threads(struct tbed_reader *reader, const struct tbed_filter *filter,
-                                     struct chrome_threads *threads)
+                                     struct export_threads *threads)
 {
     struct tbed_stream_info stream;
     size_t count = 0;
@@ -102,7 +102,7 @@ static enum tbed_status list_threads(struct tbed_reader *reader, const struct tb
         return TBED_ERR_MEMORY;
     for (size_t i = 0; tbed_stream_get(reader, i, &stream); i++)
         if (tbed_filter_has_stream(filter, stream.stream))
-            threads->items[threads->count++] = (struct chrome_thread){
+            threads->items[threads->count++] = (struct export_thread){
                 .stream = stream.stream,
                 .pid = pid_of(reader, threads, stream.process),
                 .tid = stream.kind == TBED_STREAM_THREAD ? stream.tid : TRACK_TID_BASE + stream.stream,
@@ -111,7 +111,7 @@ static enum tbed_status list_threads(struct tbed_reader *reader, const struct tb
     return TBED_OK;
 }
 
-static void widen(struct chrome_thread *thread, uint64_t begin, uint64_t end)
+static void widen(struct export_thread *thread, uint64_t begin, uint64_t end)
 {
     uint64_t first = begin < end ? begin : end;
     if (!thread->has_events || first < thread->first_tick)
@@ -122,7 +122,7 @@ static void widen(struct chrome_thread *thread, uint64_t begin, uint64_t end)
 }
 
 static enum tbed_status measure_filtered(struct tbed_reader *reader, const struct tbed_filter *filter,
-                                         struct chrome_thread *thread)
+                                         struct export_thread *thread)
 {
     struct tbed_assembler *assembler;
     struct tbed_step step;
@@ -139,7 +139,7 @@ static enum tbed_status measure_filtered(struct tbed_reader *reader, const struc
 }
 
 static enum tbed_status measure(struct tbed_reader *reader, const struct tbed_filter *filter,
-                                struct chrome_thread *thread)
+                                struct export_thread *thread)
 {
     struct tbed_cursor *cursor;
     struct tbed_event event;
@@ -156,8 +156,8 @@ static enum tbed_status measure(struct tbed_reader *reader, const struct tbed_fi
 
 static int compare_first(const void *left, const void *right)
 {
-    const struct chrome_thread *a = *(struct chrome_thread *const *)left;
-    const struct chrome_thread *b = *(struct chrome_thread *const *)right;
+    const struct export_thread *a = *(struct export_thread *const *)left;
+    const struct export_thread *b = *(struct export_thread *const *)right;
     if (a->pid != b->pid)
         return a->pid < b->pid ? -1 : 1;
     if (a->first_tick != b->first_tick)
@@ -167,8 +167,8 @@ static int compare_first(const void *left, const void *right)
 
 static int compare_last(const void *left, const void *right)
 {
-    const struct chrome_thread *a = *(struct chrome_thread *const *)left;
-    const struct chrome_thread *b = *(struct chrome_thread *const *)right;
+    const struct export_thread *a = *(struct export_thread *const *)left;
+    const struct export_thread *b = *(struct export_thread *const *)right;
     if (a->pid != b->pid)
         return a->pid < b->pid ? -1 : 1;
     if (a->last_tick != b->last_tick)
@@ -180,11 +180,11 @@ static int compare_last(const void *left, const void *right)
  * In the order in which threads began, each takes over the track of the thread that ended first, if that was before
  * it began. A thread that ended before this one began must have begun earlier, so it already has a track.
  */
-static void share_places(struct chrome_thread **by_first, struct chrome_thread **by_last, size_t count)
+static void share_places(struct export_thread **by_first, struct export_thread **by_last, size_t count)
 {
     size_t ended = 0;
     for (size_t i = 0; i < count; i++) {
-        struct chrome_thread *thread = by_first[i];
+        struct export_thread *thread = by_first[i];
         while (ended < count && by_last[ended]->pid < thread->pid)
             ended++;
         if (ended == count || by_last[ended]->pid != thread->pid ||
@@ -197,10 +197,10 @@ static void share_places(struct chrome_thread **by_first, struct chrome_thread *
 }
 
 static enum tbed_status collapse(struct tbed_reader *reader, const struct tbed_filter *filter,
-                                 struct chrome_threads *threads)
+                                 struct export_threads *threads)
 {
-    struct chrome_thread **by_first = calloc(threads->count + 1, sizeof *by_first);
-    struct chrome_thread **by_last = calloc(threads->count + 1, sizeof *by_last);
+    struct export_thread **by_first = calloc(threads->count + 1, sizeof *by_first);
+    struct export_thread **by_last = calloc(threads->count + 1, sizeof *by_last);
     enum tbed_status status = by_first != NULL && by_last != NULL ? TBED_OK : TBED_ERR_MEMORY;
     size_t count = 0;
     for (size_t i = 0; i < threads->count && status == TBED_OK; i++) {
@@ -219,9 +219,9 @@ static enum tbed_status collapse(struct tbed_reader *reader, const struct tbed_f
     return status;
 }
 
-enum tbed_status tbed_chrome_threads_make(struct tbed_reader *reader, const struct tbed_filter *filter,
-                                          bool collapses, struct chrome_pids *taken,
-                                          uint64_t *renumbered_count, struct chrome_threads *threads_ret)
+enum tbed_status tbed_export_threads_make(struct tbed_reader *reader, const struct tbed_filter *filter,
+                                          bool collapses, struct export_pids *taken,
+                                          uint64_t *renumbered_count, struct export_threads *threads_ret)
 {
     memset(threads_ret, 0, sizeof *threads_ret);
     enum tbed_status status = number_processes(reader, taken, renumbered_count, threads_ret);
@@ -234,14 +234,14 @@ enum tbed_status tbed_chrome_threads_make(struct tbed_reader *reader, const stru
 
 /* ---- The crate ---- */
 
-size_t tbed_chrome_crate(const struct tbed_reader *reader, char *name, size_t room)
+size_t tbed_export_crate(const struct tbed_reader *reader, char *name, size_t room)
 {
     static const char option[] = " --crate-name ";
-    char *text = malloc(CHROME_TEXT_MAX);
+    char *text = malloc(EXPORT_TEXT_MAX);
     size_t nbytes = 0;
     if (text == NULL)
         return 0;
-    tbed_string_resolve(reader, TBED_ID_METADATA, text, CHROME_TEXT_MAX, &nbytes);
+    tbed_string_resolve(reader, TBED_ID_METADATA, text, EXPORT_TEXT_MAX, &nbytes);
     const char *command = strstr(text, "\"cmd\"");
     const char *found =
         command != NULL && strstr(text, "\"process_id\"") != NULL ? strstr(command, option) : NULL;

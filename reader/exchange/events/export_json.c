@@ -1,9 +1,9 @@
 /*
- * JSON for the Chrome trace-event export; see chrome_json.h.
+ * Texts and values for exports; see chrome_json.h.
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/exchange/chrome/chrome_json.h"
+#include "reader/exchange/events/export_json.h"
 
 #include "format/base/utf8.h"
 #include "reader/core/names/id_info.h"
@@ -26,24 +26,24 @@ static bool has_text(const struct tbed_reader *reader, uint32_t id)
     return status == TBED_OK || status == TBED_END;
 }
 
-size_t tbed_chrome_resolve(const struct tbed_reader *reader, uint32_t id, char *buffer, bool *no_memory)
+size_t tbed_export_resolve(const struct tbed_reader *reader, uint32_t id, char *buffer, bool *no_memory)
 {
     static const char unknown[] = "<unknown>";
     size_t nbytes = TBED_NO_MEMORY;
     if (has_text(reader, id)) {
-        nbytes = tbed_id_spell(reader, id, TBED_NAME_ALL, buffer, CHROME_TEXT_MAX);
+        nbytes = tbed_id_spell(reader, id, TBED_NAME_ALL, buffer, EXPORT_TEXT_MAX);
         *no_memory |= nbytes == TBED_NO_MEMORY;
     }
     if (nbytes == TBED_NO_MEMORY) {
         memcpy(buffer, unknown, sizeof unknown);
         return sizeof unknown - 1;
     }
-    if (nbytes < CHROME_TEXT_MAX)
+    if (nbytes < EXPORT_TEXT_MAX)
         return nbytes;
-    return tbed_utf8_cut_nbytes((const uint8_t *)buffer, CHROME_TEXT_MAX - 1);
+    return tbed_utf8_cut_nbytes((const uint8_t *)buffer, EXPORT_TEXT_MAX - 1);
 }
 
-void tbed_chrome_value(struct tbed_text *text, const struct tbed_reader *reader,
+void tbed_export_value(struct tbed_text *text, const struct tbed_reader *reader,
                        const struct tbed_argument *argument, char *buffer)
 {
     struct tbed_json json = {.text = text};
@@ -71,7 +71,7 @@ void tbed_chrome_value(struct tbed_text *text, const struct tbed_reader *reader,
         break;
     case TBED_ARG_ID: /* a value above all ids is shown like INVALID */
         id = argument->value.u64 <= TBED_ID_MAX ? argument->value.id : TBED_ID_INVALID;
-        tbed_json_text(&json, NULL, buffer, tbed_chrome_resolve(reader, id, buffer, &text->is_out_of_memory));
+        tbed_json_text(&json, NULL, buffer, tbed_export_resolve(reader, id, buffer, &text->is_out_of_memory));
         break;
     case TBED_ARG_TEXT:
         tbed_json_text(&json, NULL, argument->value.text, argument->nbytes);
@@ -79,4 +79,23 @@ void tbed_chrome_value(struct tbed_text *text, const struct tbed_reader *reader,
     default:
         tbed_json_hex(&json, NULL, argument->value.text, argument->nbytes);
     }
+}
+
+bool tbed_export_utf8(struct tbed_text *to, const char *text, size_t nbytes)
+{
+    const uint8_t *at = (const uint8_t *)text;
+    bool has_replaced = false;
+    while (nbytes > 0) {
+        size_t valid = tbed_utf8_valid_nbytes(at, nbytes);
+        tbed_text_put(to, (const char *)at, valid);
+        at += valid;
+        nbytes -= valid;
+        if (nbytes == 0)
+            break;
+        tbed_text_puts(to, "\xEF\xBF\xBD");
+        has_replaced = true;
+        at++;
+        nbytes--;
+    }
+    return has_replaced;
 }

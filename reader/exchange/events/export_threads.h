@@ -1,0 +1,49 @@
+/*
+ * Process and thread numbers for viewers. Two traces may have processes with the same number, which a viewer would merge.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_EXCHANGE_EXPORT_THREADS_H
+#define TRACEBED_EXCHANGE_EXPORT_THREADS_H
+
+#include <tracebed/filter.h>
+
+/* How a stream is shown. */
+struct export_thread {
+    uint32_t stream;
+    uint64_t pid, tid;
+    uint64_t first_tick, last_tick; /* of its events; only if threads are collapsed */
+    bool has_events;
+    uint32_t name_id;
+};
+
+/* The numbers for one trace. */
+struct export_threads {
+    struct export_thread *items; /* in the order of streams */
+    size_t count;
+    uint64_t *pids; /* of its processes, in their order */
+    size_t process_count;
+};
+
+/* The pids used by earlier traces. Zeroed at first. */
+struct export_pids {
+    uint64_t *items;
+    size_t count, room;
+};
+
+/*
+ * The threads that the filter takes. The caller frees with tbed_export_threads_free(), also after a failure. Errors:
+ * ERR_MEMORY.
+ */
+enum tbed_status tbed_export_threads_make(struct tbed_reader *reader, const struct tbed_filter *filter,
+                                          bool collapse, struct export_pids *taken,
+                                          uint64_t *renumbered_count, struct export_threads *threads_ret);
+void tbed_export_threads_free(struct export_threads *threads);
+
+/*
+ * The name of the crate that a measureme profile was made from, taken from rustc's command line in its metadata.
+ * Writes at most 'room' bytes and returns their count; 0 if there is none.
+ */
+size_t tbed_export_crate(const struct tbed_reader *reader, char *name, size_t room);
+
+#endif
