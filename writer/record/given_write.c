@@ -114,6 +114,20 @@ static void give_message(struct tbed_recorder *recorder, const struct tbed_given
     tbed_extended_put(recorder, event->tick, &record);
 }
 
+static void give_keyed(struct tbed_recorder *recorder, const struct tbed_given_event *event)
+{
+    struct tbed_extended_event record = {.type =
+                                             TBED_EXT_ASYNC_BEGIN + (event->type - TBED_GIVEN_ASYNC_BEGIN),
+                                         .id = event->id,
+                                         .fixed = {event->key},
+                                         .fixed_count = 1,
+                                         .arguments = event->arguments,
+                                         .argument_count = event->argument_count};
+    tbed_extended_put(recorder, event->tick, &record);
+}
+_Static_assert(TBED_EXT_FLOW_END - TBED_EXT_ASYNC_BEGIN == TBED_GIVEN_FLOW_END - TBED_GIVEN_ASYNC_BEGIN,
+               "both lists have the same order");
+
 static void give(struct tbed_recorder *recorder, const struct tbed_given_event *event)
 {
     switch (event->type) {
@@ -134,6 +148,13 @@ static void give(struct tbed_recorder *recorder, const struct tbed_given_event *
         return;
     case TBED_GIVEN_MESSAGE:
         give_message(recorder, event);
+        return;
+    case TBED_GIVEN_ASYNC_BEGIN:
+    case TBED_GIVEN_ASYNC_END:
+    case TBED_GIVEN_FLOW_BEGIN:
+    case TBED_GIVEN_FLOW_STEP:
+    case TBED_GIVEN_FLOW_END:
+        give_keyed(recorder, event);
         return;
     case TBED_GIVEN_COUNTER:
         if (has_value(event)) {

@@ -89,6 +89,17 @@ uint32_t tbed_process_record_given(struct tbed_writer *writer, const char *name,
     return number;
 }
 
+void tbed_process_describe_given(struct tbed_writer *writer, uint32_t process, const char *name, uint32_t pid)
+{
+    struct tbed_file *file = tbed_file_of(writer);
+    if (file == NULL || !file->clock.is_given || !tbed_state_lock(file))
+        return;
+    struct tbed_store *store = tbed_store_of(writer);
+    uint32_t name_id = tbed_intern_locked(store, name, strlen(name));
+    tbed_process_describe(store, process != 0 ? process : file->process.stream, name_id, pid);
+    tbed_state_unlock(file);
+}
+
 struct tbed_recorder *tbed_track_open(struct tbed_writer *writer, const char *name)
 {
     return open_kind(writer, name, TBED_STREAM_TRACK, 0, 0);

@@ -76,6 +76,17 @@ uint32_t tbed_other_process_record(struct tbed_store *store, uint32_t name_id, u
     return tbed_record_append(store, &record, TBED_RECORD_PROCESS, sizeof record) ? (uint32_t)number : 0;
 }
 
+void tbed_process_describe(struct tbed_store *store, uint32_t number, uint32_t name_id, uint32_t pid)
+{
+    struct tbed_disk_process record = {
+        .stream = tbed_le32_make(number),
+        .pid = tbed_le32_make(pid),
+        .name_id = tbed_le32_make(name_id),
+        .tick = tbed_le64_make(tbed_clock_now(&store->file.clock)),
+    };
+    tbed_record_append(store, &record, TBED_RECORD_PROCESS, sizeof record);
+}
+
 void tbed_anchor_append(struct tbed_store *store)
 {
     if (store->file.fields.clock == TBED_CLOCK_USER || store->file.clock.is_given)

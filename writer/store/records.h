@@ -22,6 +22,8 @@ void tbed_process_record(struct tbed_store *store, uint32_t name_id, uint32_t fo
 /* Of a process that is not the writer's. Returns its number; 0: it could not be stored. */
 uint32_t tbed_other_process_record(struct tbed_store *store, uint32_t name_id, uint32_t pid,
                                    uint32_t parent_pid, uint32_t forked_from);
+/* Another record of a process: the last one counts. */
+void tbed_process_describe(struct tbed_store *store, uint32_t number, uint32_t name_id, uint32_t pid);
 /* Nothing where the trace's clock is not the system's. */
 void tbed_anchor_append(struct tbed_store *store);
 

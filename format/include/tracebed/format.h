@@ -295,7 +295,8 @@ enum tbed_drop_cause {
     X(ERR_FOREIGN_VERSION, 242, "unknown version of the format")                                             \
     X(ERR_FOREIGN_FILE, 243, "a file of the folder is missing or cannot be read")                            \
     X(ERR_FOREIGN_LIBRARY, 244, "the library that reads the format failed")                                  \
-    X(ERR_FOREIGN_TIME, 245, "the time is impossible or does not fit")
+    X(ERR_FOREIGN_TIME, 245, "the time is impossible or does not fit")                                       \
+    X(ERR_FOREIGN_PACKED, 248, "the compressed data is damaged, or ends early")
 
 enum tbed_status {
 #define X(name, value, text) TBED_##name = value,

@@ -162,6 +162,17 @@ static bool needs_percentiles(const struct report_options *options, bool is_prof
     return options->columns.count == 0 && (options->json || options->csv || !is_profile);
 }
 
+/* Whether the trace comes from a format of events, whose complete spans are spans like any other. */
+static bool is_of_events(const struct tbed_reader *reader)
+{
+    static const char start[] = "{\"format\":\"";
+    char text[sizeof start]; /* terminated */
+    size_t nbytes = 0;
+    enum tbed_status status = tbed_string_resolve(reader, TBED_ID_METADATA, text, sizeof text, &nbytes);
+    return (status == TBED_OK || status == TBED_ERR_STRING_BYTES) && nbytes >= sizeof start - 1 &&
+           memcmp(text, start, sizeof start - 1) == 0;
+}
+
 /* Returns whether the trace begins with complete spans, as imported profiles do. */
 static bool has_whole_spans(struct tbed_reader *reader)
 {
@@ -169,7 +180,8 @@ static bool has_whole_spans(struct tbed_reader *reader)
     struct tbed_cursor *cursor;
     struct tbed_event event;
     bool found = false;
-    if (!tbed_stream_get(reader, 0, &stream) || tbed_cursor_open(reader, stream.stream, &cursor) != TBED_OK)
+    if (is_of_events(reader) || !tbed_stream_get(reader, 0, &stream) ||
+        tbed_cursor_open(reader, stream.stream, &cursor) != TBED_OK)
         return false;
     for (unsigned i = 0; i < 64 && !found && tbed_cursor_next(cursor, &event) == TBED_OK; i++)
         found = event.type == TBED_EVENT_SPAN;
@@ -194,8 +206,8 @@ static bool has_categories(const struct report *report)
 static bool is_profile(const struct report *report, bool has_whole)
 {
     const struct tbed_import_report *foreign = tool_foreign_report(report->reader);
-    return (foreign != NULL && foreign->kind == TBED_FOREIGN_PROFILE) || has_whole ||
-           report->totals.whole_span_count > 0 || report->has_categories;
+    bool is_whole = has_whole || (report->totals.whole_span_count > 0 && !is_of_events(report->reader));
+    return (foreign != NULL && foreign->kind == TBED_FOREIGN_PROFILE) || is_whole || report->has_categories;
 }
 
 static struct tbed_analysis_options statistics_options(const struct report_options *options, bool is_profile)

@@ -528,6 +528,12 @@ enum tbed_given_type {
     TBED_GIVEN_COUNTER,
     TBED_GIVEN_MESSAGE, /* 'id' is the format string; TBED_ID_INVALID: the first argument is the text */
     TBED_GIVEN_LEAVE,   /* the innermost span leaves the stack, as with END, but ends at 'end_tick' */
+    /* These have a key instead of a category. */
+    TBED_GIVEN_ASYNC_BEGIN,
+    TBED_GIVEN_ASYNC_END,
+    TBED_GIVEN_FLOW_BEGIN,
+    TBED_GIVEN_FLOW_STEP,
+    TBED_GIVEN_FLOW_END,
 };
 
 struct tbed_given_event {
@@ -540,6 +546,7 @@ struct tbed_given_event {
     size_t argument_count;
     uint32_t severity; /* for MESSAGE: enum tbed_severity, and TBED_MESSAGE_CONTEXT */
     uint64_t end_tick; /* for LEAVE: before or after 'tick'; 0: the span never ends */
+    uint64_t key;      /* for ASYNC and FLOW: with the id, what begin and end are matched by */
 };
 
 /*
@@ -565,6 +572,10 @@ uint32_t tbed_process_record_given(struct tbed_writer *writer, const char *name,
 /* Like tbed_recorder_open_given(), for a thread of that process; 0: the writer's own. */
 struct tbed_recorder *tbed_recorder_open_process(struct tbed_writer *writer, uint32_t process,
                                                  const char *name, uint32_t tid);
+
+/* What has become known of that process meanwhile; 0: the writer's own. A pid of 0 is unknown. */
+void tbed_process_describe_given(struct tbed_writer *writer, uint32_t process, const char *name,
+                                 uint32_t pid);
 
 #include <tracebed/recorder_inline.h>
 

@@ -132,7 +132,13 @@ const char *tbed_rtl_odd_text(enum tbed_rtl_odd odd); /* a description of the cl
     X(UNKNOWN, "unknown", "record", "of a kind that only its own program understands")                       \
     X(SCHEDULER, "scheduler", "record", "of the scheduler or of other events of perf")                       \
     X(KERNEL, "kernel", "file", "with events of the kernel")                                                 \
-    X(TIMELESS, "timeless", "event", "without a time")
+    X(TIMELESS, "timeless", "event", "without a time")                                                       \
+    X(RANGE, "range", "event", "with a time out of range")                                                   \
+    X(PHASES, "phases", "event", "of kinds that traces do not have: objects, samples, memory dumps")         \
+    X(NAMES, "names", "name", "of an end that differs from its span's")                                      \
+    X(VALUES, "values", "value", "of a counter that is no number")                                           \
+    X(METADATA, "metadata", "entry", "of metadata that is too long")                                         \
+    X(PACKETS, "packets", "packet", "of other data sources")
 
 enum tbed_import_note {
 #define TBED_IMPORT_NOTE_ENUM(name, key, what, explanation) TBED_IMPORT_NOTE_##name,
