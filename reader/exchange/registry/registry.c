@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 /* In the order in which they are tried: the most reliably recognised first. */
+/* clang-format off */
 static const struct exchange_format *const formats[] = {
     &tbed_exchange_profile, &tbed_exchange_chrome, &tbed_exchange_rtl_log, &tbed_exchange_parquet,
     &tbed_exchange_csv,     &tbed_exchange_ndjson, &tbed_exchange_folded,  &tbed_exchange_pprof,
@@ -19,9 +20,12 @@ static const struct exchange_format *const formats[] = {
     &tbed_exchange_pprof,   &tbed_exchange_callgrind, &tbed_exchange_speedscope, &tbed_exchange_heaptrack,
     &tbed_exchange_profile,
     &tbed_exchange_chrome,
+    &tbed_exchange_spall,
+    &tbed_exchange_uftrace,
     &tbed_exchange_rtl_log,
     &tbed_exchange_perfetto,
 };
+/* clang-format on */
 #define FORMAT_COUNT (sizeof formats / sizeof formats[0])
 
 #define START_NBYTES 4096 /* bytes read to determine a file's format */

@@ -57,5 +57,6 @@ extern const struct exchange_format tbed_exchange_spall;
 extern const struct exchange_format tbed_exchange_folded, tbed_exchange_pprof, tbed_exchange_callgrind,
     tbed_exchange_speedscope, tbed_exchange_heaptrack;
 extern const struct exchange_format tbed_exchange_perfetto;
+extern const struct exchange_format tbed_exchange_uftrace;
 
 #endif

@@ -154,7 +154,7 @@ uint32_t tbed_import_string(struct import_trace *trace, const char *text, size_t
 
 static void count_event(struct tbed_import_report *report, enum tbed_given_type type)
 {
-    report->event_count += type != TBED_GIVEN_END;
+    report->event_count += type != TBED_GIVEN_END && type != TBED_GIVEN_LEAVE;
     report->interval_count += type == TBED_GIVEN_BEGIN || type == TBED_GIVEN_SPAN;
     report->instant_count += type == TBED_GIVEN_INSTANT;
     report->integer_count += type == TBED_GIVEN_COUNTER;
@@ -168,12 +168,13 @@ void tbed_import_event(struct import_trace *trace, struct import_thread *thread,
         trace->report->notes[TBED_IMPORT_NOTE_THREADS]++;
         return;
     }
-    if (event->type == TBED_GIVEN_END && thread->depth == 0) {
+    bool ends = event->type == TBED_GIVEN_END || event->type == TBED_GIVEN_LEAVE;
+    if (ends && thread->depth == 0) {
         trace->report->unpaired_count++;
         return;
     }
     thread->depth += event->type == TBED_GIVEN_BEGIN;
-    thread->depth -= event->type == TBED_GIVEN_END;
+    thread->depth -= ends;
     trace->report->unordered_count += event->tick < thread->last_tick;
     thread->last_tick = event->tick;
     count_event(trace->report, event->type);

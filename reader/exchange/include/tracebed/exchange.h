@@ -126,7 +126,7 @@ const char *tbed_rtl_odd_text(enum tbed_rtl_odd odd); /* a description of the cl
 
 /* What an import leaves out, by kind: what is counted, and why. Later versions may have more kinds. */
 #define TBED_IMPORT_NOTE_LIST(X)                                                                             \
-    X(LOST, "lost", "event", "that was lost when it was recorded")                                           \
+    X(LOST, "lost", "event", "lost while recording")                                                         \
     X(THREADS, "threads", "event", "of a thread beyond the 65536 that are distinguished")                    \
     X(ARGUMENTS, "arguments", "argument", "whose type or place is unknown")                                  \
     X(UNKNOWN, "unknown", "record", "of a kind that only its own program understands")                       \
@@ -147,10 +147,9 @@ enum tbed_import_note {
         TBED_IMPORT_NOTE_COUNT
 };
 #define TBED_IMPORT_NOTE_ROOM 32
-const char *tbed_import_note_key(enum tbed_import_note note);  /* as in JSON: "lost" */
-const char *tbed_import_note_what(enum tbed_import_note note); /* "event": what is counted */
-const char *
-tbed_import_note_explanation(enum tbed_import_note note); /* "that was lost when it was recorded" */
+const char *tbed_import_note_key(enum tbed_import_note note);         /* as in JSON: "lost" */
+const char *tbed_import_note_what(enum tbed_import_note note);        /* "event": what is counted */
+const char *tbed_import_note_explanation(enum tbed_import_note note); /* "lost while recording" */
 
 /*
  * What an import has found and done. It lists the first places of damage, and counts all of them.

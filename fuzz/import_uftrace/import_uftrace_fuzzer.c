@@ -1,0 +1,51 @@
+/*
+ * Whatever the files of uftrace's data directory are, verify finds nothing wrong with the imported trace, and it has the
+ * spans that the report counts.
+ *
+ * An input has all files of a folder, each as a byte that says which, its length in two bytes, and its content.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <unistd.h>
+
+#include "fuzz/support/fuzz.h"
+#include "fuzz/support/imported.h"
+#include "fuzz/support/scratch.h"
+
+static const char *const names[] = {"info",      "task.txt", "1.dat", "2.dat",
+                                    "sid-1.map", "a.sym",    "a.dbg", "perf-cpu0.dat"};
+#define NAME_COUNT (sizeof names / sizeof names[0])
+
+static void unpack(const uint8_t *data, size_t nbytes)
+{
+    for (size_t i = 0; i < NAME_COUNT; i++)
+        unlink(scratch_path(names[i]));
+    for (size_t at = 0; nbytes - at >= 3;) {
+        size_t length = data[at + 1] | (size_t)data[at + 2] << 8;
+        const char *name = names[data[at] % NAME_COUNT];
+        at += 3;
+        length = length < nbytes - at ? length : nbytes - at;
+        scratch_put(scratch_path(name), data + at, length);
+        at += length;
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
+{
+    struct tbed_import_report report;
+    struct tbed_reader *reader;
+    struct tbed_error error;
+    const char *folder = scratch_folder(); /* also sets where imports are stored */
+    unpack(data, nbytes);
+    const struct tbed_format *format = tbed_format_of_file(folder);
+    if (format == NULL)
+        return 0;
+    REQUIRE(format->kind == TBED_FOREIGN_UFTRACE);
+    if (tbed_import_open(folder, &reader, &report, &error) == TBED_OK) {
+        imported_check(reader, &report);
+        tbed_reader_close(reader);
+    } else {
+        REQUIRE(error.status == TBED_ERR_FOREIGN_VERSION);
+    }
+    return 0;
+}
