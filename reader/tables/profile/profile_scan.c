@@ -221,6 +221,8 @@ static inline __attribute__((always_inline)) void take_events(struct worker *wor
     uint32_t at = worker->at;
     for (; at < chunk->event_count && !table_rows_is_full(rows); at++) {
         const uint8_t *bytes = chunk->bytes + at * nbytes;
+        if (types == 1u << MM_INTERVAL && !mm_event_may_be_interval(bytes, shape))
+            continue;
         mm_event_load(bytes, shape, &event);
         if ((types >> event.type & 1) == 0)
             continue;

@@ -74,9 +74,23 @@ static bool spell(const struct profile_scan *scan, uint64_t id, struct tbed_text
     return text->nbytes != TBED_NO_MEMORY;
 }
 
+/* An id that the profile does not define. */
+static bool put_number(uint64_t id, struct tbed_text *text)
+{
+    tbed_text_puts(text, "<id ");
+    tbed_text_u64(text, id);
+    tbed_text_puts(text, ">");
+    return !text->is_out_of_memory;
+}
+
 static bool make_text(const struct profile_scan *scan, uint64_t id, struct tbed_text *text)
 {
+    const struct mm_info *info = &scan->profile->info;
+    uint64_t address;
     text->nbytes = 0;
+    if (id != info->metadata_id && id != info->invalid_id &&
+        !mm_string_address(scan->profile->file, id, &address))
+        return put_number(id, text);
     if (expand(scan->profile->file, id, text))
         return true;
     text->nbytes = 0;
