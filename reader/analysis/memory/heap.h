@@ -72,7 +72,6 @@ struct heap {
     struct heap_moments moments;
     struct lifetimes lifetimes; /* by site */
     bool by_size;               /* the ids of sites are classes of sizes */
-    struct heap_watch *watch;   /* NULL: none */
 
     /* Forked processes. A parent is finished before its children are started. */
     const struct heap *parent; /* NULL: none that has allocation events */

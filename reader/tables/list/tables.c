@@ -3,10 +3,9 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/tables/results/results.h"
-#include "reader/tables/rows/rows.h"
 #include "reader/tables/events/event_tables.h"
 #include "reader/tables/facts/facts.h"
+#include "reader/tables/results/results.h"
 
 static const struct table_source *const tables[] = {
     &tbed_table_spans,

@@ -34,7 +34,7 @@ enum tool_exit export_any(const struct export_request *request)
                                           .skip_counters = request->no_counters,
                                           .by_memory = request->memory,
                                           .table = request->table,
-                                          .host = request->host};
+                                          .host = request->host,
                                           .absolute = request->absolute,
                                           .collapse_threads = request->collapse_threads};
     struct tbed_export_result result = {0};

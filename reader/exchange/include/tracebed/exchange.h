@@ -62,8 +62,7 @@ struct tbed_format {
     bool compresses;                                 /* gzip and Zstandard by the name of the output */
     bool skips;                   /* the options that leave out instants and counters apply */
     bool takes_table, takes_host; /* these options apply */
-    bool skips;    /* the options that leave out instants and counters apply */
-    bool has_rows; /* so do those for absolute times and for threads that share a row */
+    bool has_rows;                /* so do those for absolute times and for threads that share a row */
 };
 
 /* All formats, in a fixed order; NULL past the last. */
