@@ -13,16 +13,19 @@
 /* In the order in which they are tried: the most reliably recognised first. */
 /* clang-format off */
 static const struct exchange_format *const formats[] = {
-    &tbed_exchange_profile, &tbed_exchange_chrome, &tbed_exchange_rtl_log, &tbed_exchange_parquet,
-    &tbed_exchange_csv,     &tbed_exchange_ndjson, &tbed_exchange_folded,  &tbed_exchange_pprof,
-    &tbed_exchange_profile, &tbed_exchange_chrome, &tbed_exchange_spall,   &tbed_exchange_rtl_log,
-    &tbed_exchange_profile, &tbed_exchange_chrome,    &tbed_exchange_rtl_log,    &tbed_exchange_folded,
-    &tbed_exchange_pprof,   &tbed_exchange_callgrind, &tbed_exchange_speedscope, &tbed_exchange_heaptrack,
     &tbed_exchange_profile,
     &tbed_exchange_chrome,
-    &tbed_exchange_spall,
-    &tbed_exchange_uftrace,
     &tbed_exchange_rtl_log,
+    &tbed_exchange_parquet,
+    &tbed_exchange_csv,
+    &tbed_exchange_ndjson,
+    &tbed_exchange_folded,
+    &tbed_exchange_pprof,
+    &tbed_exchange_spall,
+    &tbed_exchange_callgrind,
+    &tbed_exchange_speedscope,
+    &tbed_exchange_heaptrack,
+    &tbed_exchange_uftrace,
     &tbed_exchange_perfetto,
 };
 /* clang-format on */

@@ -50,13 +50,9 @@ struct exchange_format {
     enum tbed_status (*export_folder)(const struct export_job *job, const char *to);
 };
 
-extern const struct exchange_format tbed_exchange_chrome, tbed_exchange_profile, tbed_exchange_rtl_log;
-extern const struct exchange_format tbed_exchange_parquet, tbed_exchange_csv, tbed_exchange_ndjson;
-extern const struct exchange_format tbed_exchange_folded, tbed_exchange_pprof;
-extern const struct exchange_format tbed_exchange_spall;
-extern const struct exchange_format tbed_exchange_folded, tbed_exchange_pprof, tbed_exchange_callgrind,
-    tbed_exchange_speedscope, tbed_exchange_heaptrack;
-extern const struct exchange_format tbed_exchange_perfetto;
-extern const struct exchange_format tbed_exchange_uftrace;
+extern const struct exchange_format tbed_exchange_chrome, tbed_exchange_profile, tbed_exchange_rtl_log,
+    tbed_exchange_parquet, tbed_exchange_csv, tbed_exchange_ndjson, tbed_exchange_folded, tbed_exchange_pprof,
+    tbed_exchange_spall, tbed_exchange_callgrind, tbed_exchange_speedscope, tbed_exchange_heaptrack,
+    tbed_exchange_perfetto, tbed_exchange_uftrace;
 
 #endif

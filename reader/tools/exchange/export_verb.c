@@ -20,11 +20,9 @@ static const char help[] =
     "@export\n"
     "\n"
     "      --to=FORMAT           write one of these formats; --format is the same\n"
-    "  -o, --output=OUT          write to OUT; all but mm_profdata accept '-' for\n"
-    "                            standard output\n"
-    "  -o, --output=OUT          write to OUT; '-' is standard output. With an\n"
-    "                            OUT that ends in .gz or .zst, the events of\n"
-    "                            viewers' formats are compressed\n"
+    "  -o, --output=OUT          write to OUT; '-' is standard output, except for\n"
+    "                            mm_profdata and folders. What ends in .gz or .zst is\n"
+    "                            compressed, except mm_profdata and rtl-log\n"
     "  -f, --force               replace OUT if it exists\n"
     "      --color=WHEN          use color: never, auto or always\n"
     "  -h, --help                print this help\n"
@@ -44,9 +42,11 @@ static const char help[] =
     "\n"
     "parquet, csv, ndjson:\n"
     "      --table=NAME          write this table (default: spans; for parquet all)\n"
+    "\n"
     "folded, pprof, callgrind and speedscope (accept several FILEs):\n"
     "      --memory              sum up allocated memory instead of time; the default\n"
     "                            for traces of allocations without spans\n"
+    "\n"
     "chrome, perfetto, firefox, otlp, ctf (accept several FILEs):\n"
     "      --no-instants         leave out instants\n"
     "      --no-counters         leave out counters, and live memory\n"
@@ -66,7 +66,6 @@ static const char help[] =
     "Examples:\n"
     "  tracebed export --to=mm_profdata run.tbed -o run.mm_profdata\n"
     "  tracebed export --to=chrome --minimum-duration=1ms a.tbed b.tbed -o both.json\n"
-    "  tracebed export --to=chrome run.tbed -o - | gzip > run.json.gz\n"
     "  tracebed export --to=parquet --host=web3 *.tbed -o fleet\n"
     "  tracebed export --to=csv --table=messages run.tbed -o messages.csv.gz\n"
     "  tracebed export --to=perfetto run.tbed -o run.pftrace.gz\n"
@@ -98,8 +97,6 @@ static const struct tool_option_scope scopes[] = {
     {OPTION_FORMAT_VERSION, "mm_profdata", NULL},
     {OPTION_COLLAPSE, "chrome", NULL},
     {OPTION_ABSOLUTE, "chrome", NULL},
-    {OPTION_NO_INSTANTS, "chrome", NULL},
-    {OPTION_NO_COUNTERS, "chrome", NULL},
     {'j', "chrome, parquet, csv, ndjson, folded, pprof, callgrind, speedscope, heaptrack", NULL},
     {OPTION_MEMORY, "folded, pprof, callgrind, speedscope", NULL},
     {OPTION_REBASE, "rtl-log", NULL},
