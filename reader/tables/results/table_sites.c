@@ -183,7 +183,7 @@ const struct table_source tbed_table_sites = {
 
 const struct table_source tbed_table_stack_sites = {
     .about = {"stack_sites",
-              "allocations by call stack, as in report --by-stack, in order of the names of the frames",
+              "allocations by call stack, as in report --by=stack, in order of the names of the frames",
               stack_columns, COLUMN_COUNT},
     .open = open_stack_sites,
     .fill = fill_sites,
@@ -230,7 +230,7 @@ static enum tbed_status fill_sizes(struct tbed_scan *scan)
 }
 
 const struct table_source tbed_table_size_classes = {
-    .about = {"size_classes", "allocations by size, as in report --by-size, in order of the sizes",
+    .about = {"size_classes", "allocations by size, as in report --by=size, in order of the sizes",
               size_columns, SIZE_COLUMN_COUNT},
     .open = open_sizes,
     .fill = fill_sizes,

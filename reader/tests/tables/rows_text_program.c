@@ -1,6 +1,6 @@
 /*
  * Prints a table of a trace as text: rows_text_program FILE TABLE [COLUMN=VALUE]...
- * Each value is a constraint, and only advice unless the column is a parameter. Without TABLE: the names of all tables.
+ * Each value is a constraint, and only advice unless the column is a parameter. Without arguments: all tables and columns.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -33,28 +33,41 @@ static bool take_constraint(const struct tbed_table *table, const char *word,
 
 static int print(struct tbed_tables *tables, int argc, char **argv)
 {
-    const struct tbed_table *table = argc > 2 ? tbed_table_find(argv[2]) : NULL;
+    const struct tbed_table *table = tbed_table_find(argv[2]);
     struct tbed_constraint constraints[CONSTRAINTS_MAX];
     struct tbed_scan_options options = {.size = sizeof options, .constraints = constraints};
-    if (table == NULL) {
-        for (size_t i = 0; tbed_table_get(i) != NULL; i++)
-            puts(tbed_table_get(i)->name);
-        return 0;
-    }
-    for (int i = 3; i < argc && options.constraint_count < CONSTRAINTS_MAX; i++)
+    for (int i = 3; i < argc && table != NULL && options.constraint_count < CONSTRAINTS_MAX; i++)
         if (!take_constraint(table, argv[i], &constraints[options.constraint_count++]))
             return 2;
-    enum tbed_status status = rows_text_print(stdout, tables, table, &options);
+    enum tbed_status status =
+        table != NULL ? rows_text_print(stdout, tables, table, &options) : TBED_ERR_ARGUMENT;
     if (status != TBED_END)
         fprintf(stderr, "%s\n", tbed_status_name(status));
     return status == TBED_END ? 0 : 2;
+}
+
+static int print_all(void)
+{
+    static const char *const types[] = {"i64", "u64", "f64", "name", "text"};
+    const struct tbed_table *table;
+    for (size_t i = 0; (table = tbed_table_get(i)) != NULL; i++) {
+        printf("table\t%s\t%s\n", table->name, table->summary);
+        for (size_t k = 0; k < table->column_count; k++) {
+            const struct tbed_column *column = &table->columns[k];
+            printf("column\t%s\t%s\t%s\t%d\t%s\n", column->name, types[column->type],
+                   column->unit != NULL ? column->unit : "", column->is_parameter, column->summary);
+        }
+    }
+    return 0;
 }
 
 int main(int argc, char **argv)
 {
     struct tbed_tables *tables;
     struct tbed_error error;
-    if (argc < 2 || tbed_tables_open(argv[1], &tables, &error) != TBED_OK)
+    if (argc < 3)
+        return print_all();
+    if (tbed_tables_open(argv[1], &tables, &error) != TBED_OK)
         return 2;
     struct tbed_symbols *symbols = tbed_symbols_open(NULL); /* as the commands do */
     int exit = 2;
