@@ -72,6 +72,7 @@ static void add_span(struct speedscope *speedscope, const struct tbed_step *step
                               .end = ns_of(speedscope, span->end_tick),
                               .frame = frame_of(speedscope, span->id)};
     notes[TBED_EXPORT_NOTE_INVERTED] += span->begin_tick > span->end_tick;
+    notes[TBED_EXPORT_NOTE_CLIPPED] += item.end == INT64_MAX || item.begin == INT64_MIN;
     notes[TBED_EXPORT_NOTE_OPEN] += step->kind == TBED_STEP_OPEN;
     notes[TBED_EXPORT_NOTE_ARGUMENTS] += span->argument_count;
     item.begin = item.begin < item.end ? item.begin : item.end;

@@ -16,13 +16,17 @@
 
 static struct tbed_writer *writer;
 
+static unsigned digit_of(char digit)
+{
+    return digit <= '9' ? (unsigned)(digit - '0') : (unsigned)(digit - 'a' + 10);
+}
+
 /* Decodes the digits in place, and terminates the name. */
 static size_t decode(char *digits)
 {
     size_t nbytes = 0;
-    unsigned byte;
-    for (; sscanf(digits + 2 * nbytes, "%2x", &byte) == 1; nbytes++)
-        digits[nbytes] = (char)byte;
+    for (; digits[2 * nbytes] >= '0'; nbytes++)
+        digits[nbytes] = (char)(digit_of(digits[2 * nbytes]) << 4 | digit_of(digits[2 * nbytes + 1]));
     digits[nbytes] = '\0';
     return nbytes;
 }

@@ -98,6 +98,8 @@ static const struct tool_option_scope scopes[] = {
     {OPTION_COLLAPSE, "chrome", NULL},
     {OPTION_ABSOLUTE, "chrome", NULL},
     {'j', "chrome, parquet, csv, ndjson, folded, pprof, callgrind, speedscope, heaptrack", NULL},
+    {OPTION_NO_INSTANTS, "chrome", NULL},
+    {OPTION_NO_COUNTERS, "chrome", NULL},
     {OPTION_MEMORY, "folded, pprof, callgrind, speedscope", NULL},
     {OPTION_REBASE, "rtl-log", NULL},
     {OPTION_TID, "rtl-log", NULL},
