@@ -102,8 +102,6 @@ void tbed_export_nest_end(struct export_nest *nest, int64_t end, struct tbed_tex
     remove_inside(nest, &inside, out);
     if (end > begin)
         push(nest, (struct export_nest_span){.begin = begin, .end = end, .height = inside.height + 1});
-    if (nest->count > EXPORT_NEST_SPANS)
-        give_out_half(nest, out);
 }
 
 bool tbed_export_nest_fits(const struct export_nest *nest, int64_t begin, int64_t end)
@@ -120,7 +118,7 @@ bool tbed_export_nest_fits(const struct export_nest *nest, int64_t begin, int64_
     if (inside.count < nest->count && nest->spans[nest->count - 1 - inside.count].end > begin)
         return false;
     const struct export_nest_span *first = &nest->spans[nest->count - inside.count];
-    if (inside.count > 0 && first->begin == begin && first->nbytes == 0)
+    if (inside.count > 0 && !nest->is_unordered && first->begin == begin && first->nbytes == 0)
         return false; /* its begin has been written */
     return nest->height_max == 0 || nest->open_count + inside.height + 1 <= nest->height_max;
 }
@@ -131,7 +129,7 @@ void tbed_export_nest_take(struct export_nest *nest, int64_t begin, int64_t end,
     struct inside inside = find_inside(nest, begin), later = inside;
     struct tbed_text *held = &nest->held;
     size_t same_nbytes = 0; /* of a span that begins with this one */
-    if (inside.count > 0 && nest->spans[nest->count - inside.count].begin == begin)
+    if (inside.count > 0 && !nest->is_unordered && nest->spans[nest->count - inside.count].begin == begin)
         same_nbytes = nest->spans[nest->count - inside.count].nbytes;
     later.nbytes -= same_nbytes;
     remove_inside(nest, &later, out);
@@ -147,7 +145,11 @@ void tbed_export_nest_take(struct export_nest *nest, int64_t begin, int64_t end,
                                          .end = end,
                                          .nbytes = (uint32_t)(text->nbytes + same_nbytes),
                                          .height = inside.height + 1});
-    if (held->nbytes > EXPORT_NEST_NBYTES || nest->count > EXPORT_NEST_SPANS)
+}
+
+void tbed_export_nest_trim(struct export_nest *nest, struct tbed_text *out)
+{
+    if (nest->held.nbytes > EXPORT_NEST_NBYTES || nest->count > EXPORT_NEST_SPANS)
         give_out_half(nest, out);
 }
 

@@ -32,6 +32,7 @@ struct export_nest { /* zeroed: empty; of one thread */
     struct tbed_text held; /* of all 'spans', in their order */
     bool has_given_out;
     int64_t given_out_end; /* of the spans that were given out early */
+    bool is_unordered;     /* equal times do not matter: only what is inside what */
     uint32_t height_max;   /* what is higher does not nest; 0: no limit */
     bool is_out_of_memory;
 };
@@ -50,9 +51,12 @@ void tbed_export_nest_end(struct export_nest *nest, int64_t end, struct tbed_tex
 /* Whether a whole span nests with what there was so far. 'end' > 'begin'. */
 bool tbed_export_nest_fits(const struct export_nest *nest, int64_t begin, int64_t end);
 
-/* A whole span that fits: holds back the text of its begin. What need not be held back any longer is appended to 'out'. */
+/* A whole span that fits: holds back the text of its begin. That of the spans inside is appended to 'out'. */
 void tbed_export_nest_take(struct export_nest *nest, int64_t begin, int64_t end, const struct tbed_text *text,
                            struct tbed_text *out);
+
+/* Bounds the memory: perhaps appends what has been held back longest to 'out'. Call it after the functions above. */
+void tbed_export_nest_trim(struct export_nest *nest, struct tbed_text *out);
 
 /* Appends everything that is held back. */
 void tbed_export_nest_finish(struct export_nest *nest, struct tbed_text *out);

@@ -72,7 +72,8 @@ static enum tbed_status number_processes(struct tbed_reader *reader, struct expo
     return take_pids(taken, threads);
 }
 
-static uint64_t pid_of(struct tbed_reader *reader, const struct export_threads *threads, uint32_t number)
+/* The index of a process by its number; SIZE_MAX: there is none. */
+static size_t find_process(struct tbed_reader *reader, const struct export_threads *threads, uint32_t number)
 {
     struct tbed_process_info process;
     size_t low = 0, high = threads->process_count; /* they are in ascending order */
@@ -85,7 +86,7 @@ static uint64_t pid_of(struct tbed_reader *reader, const struct export_threads *
     }
     bool found =
         low < threads->process_count && tbed_process_get(reader, low, &process) && process.stream == number;
-    return found ? threads->pids[low] : 0;
+    return found ? low : SIZE_MAX;
 }
 
 /* ---- Threads ---- */
@@ -101,13 +102,16 @@ static enum tbed_status list_threads(struct tbed_reader *reader, const struct tb
     if (threads->items == NULL)
         return TBED_ERR_MEMORY;
     for (size_t i = 0; tbed_stream_get(reader, i, &stream); i++)
-        if (tbed_filter_has_stream(filter, stream.stream))
+        if (tbed_filter_has_stream(filter, stream.stream)) {
+            size_t process = find_process(reader, threads, stream.process);
             threads->items[threads->count++] = (struct export_thread){
                 .stream = stream.stream,
-                .pid = pid_of(reader, threads, stream.process),
+                .process = process,
+                .pid = process != SIZE_MAX ? threads->pids[process] : 0,
                 .tid = stream.kind == TBED_STREAM_THREAD ? stream.tid : TRACK_TID_BASE + stream.stream,
                 .name_id = stream.name_id,
             };
+        }
     return TBED_OK;
 }
 

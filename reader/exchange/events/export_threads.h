@@ -11,6 +11,7 @@
 /* How a stream is shown. */
 struct export_thread {
     uint32_t stream;
+    size_t process; /* the index of its process; SIZE_MAX: none */
     uint64_t pid, tid;
     uint64_t first_tick, last_tick; /* of its events; only if threads are collapsed */
     bool has_events;

@@ -207,6 +207,8 @@ static enum tbed_status walk_trace(struct export_walk *walk, const struct export
     }
     if (status == TBED_OK)
         status = walk_live(walk, visitor);
+    if (status == TBED_OK && visitor->close_trace != NULL)
+        visitor->close_trace(visitor->context);
     tbed_export_threads_free(&walk->threads);
     walk->threads = (struct export_threads){0};
     return status;

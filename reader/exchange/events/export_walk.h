@@ -43,6 +43,7 @@ struct export_visitor {
     void (*close_thread)(void *context);
     /* Bytes live in a process; 0: streams without one. NULL: the format has no counters. */
     void (*live)(void *context, uint64_t pid, int64_t ns, uint64_t nbytes);
+    void (*close_trace)(void *context);
     void *context;
 };
 

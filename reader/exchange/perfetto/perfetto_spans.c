@@ -199,5 +199,6 @@ void perfetto_step(void *context, const struct tbed_step *step)
     default:
         perfetto_put_event(perfetto, step->event);
     }
+    tbed_export_nest_trim(&perfetto->nest, &perfetto->out->text);
     perfetto->walk.is_over |= perfetto->is_out_of_memory || perfetto->nest.is_out_of_memory;
 }

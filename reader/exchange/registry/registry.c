@@ -27,6 +27,8 @@ static const struct exchange_format *const formats[] = {
     &tbed_exchange_heaptrack,
     &tbed_exchange_uftrace,
     &tbed_exchange_perfetto,
+    &tbed_exchange_firefox,
+    &tbed_exchange_otlp,
 };
 /* clang-format on */
 #define FORMAT_COUNT (sizeof formats / sizeof formats[0])

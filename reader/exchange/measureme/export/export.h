@@ -58,6 +58,7 @@ struct export
     uint64_t kind_ids[3];                 /* strings by enum export_kind; 0: not written yet */
     TBED_HASHMAP(struct export_cut) cuts; /* ids that may be part of a cycle */
     bool has_whole_cut;
+    struct export_texts *texts; /* of names with arguments; NULL: none yet */
 };
 
 enum export_kind { EXPORT_KIND_SPAN, EXPORT_KIND_INSTANT, EXPORT_KIND_COUNTER };
@@ -85,6 +86,21 @@ uint64_t tbed_export_bound(struct export *export, uint32_t trace_id);
 
 /* Writes a new string. */
 uint64_t tbed_export_text(struct export *export, const char *text, size_t nbytes);
+
+/*
+ * A name with arguments of an event, which stand behind those of the name: "name=value", or "value". Those of the begin come
+ * first. Without arguments it is tbed_export_name().
+ */
+struct export_arguments {
+    struct tbed_arguments at;
+    uint32_t count;
+};
+struct export_id tbed_export_name_with(struct export *export, uint32_t trace_id,
+                                       const struct export_arguments arguments[2]);
+void tbed_export_texts_free(struct export_texts *texts); /* NULL is allowed */
+
+/* A new string: a reference to another one, and a text. */
+uint64_t tbed_export_joined(struct export *export, uint64_t id, const char *text, size_t nbytes);
 
 /* The kind of events without a category. */
 uint64_t tbed_export_kind(struct export *export, enum export_kind kind);

@@ -129,10 +129,11 @@ static uint64_t time_of(const struct events *events, uint64_t tick, uint64_t max
 }
 
 static void put_event(struct events *events, uint32_t stream, uint32_t id, uint32_t category,
-                      enum export_kind kind, const uint64_t times[2])
+                      enum export_kind kind, const uint64_t times[2],
+                      const struct export_arguments arguments[2])
 {
     struct export *export = events->export;
-    struct export_id profile_id = tbed_export_name(export, id);
+    struct export_id profile_id = tbed_export_name_with(export, id, arguments);
     struct raw raw = {
         .id = profile_id.id, .thread = thread_of(events, stream), .begin = times[0], .end = times[1]};
     raw.kind =
@@ -141,14 +142,31 @@ static void put_event(struct events *events, uint32_t stream, uint32_t id, uint3
     put_raw(export, &raw);
 }
 
-static void put_span(struct events *events, const struct tbed_assembled *span)
+/* Those of the event that ends the span, unless the span is that event. */
+static struct export_arguments end_arguments(const struct tbed_step *step)
 {
+    if (step->event == NULL || step->event->type != TBED_EVENT_END)
+        return (struct export_arguments){0};
+    return (struct export_arguments){step->event->arguments, step->event->argument_count};
+}
+
+static void put_span(struct events *events, const struct tbed_step *step)
+{
+    const struct tbed_assembled *span = step->span;
+    const struct export_arguments arguments[2] = {{span->arguments, span->argument_count},
+                                                  end_arguments(step)};
     uint64_t times[2] = {time_of(events, span->begin_tick, MM_TIME_MAX),
                          time_of(events, span->end_tick, END_MAX)};
-    put_event(events, span->stream, span->id, span->category, EXPORT_KIND_SPAN, times);
+    put_event(events, span->stream, span->id, span->category, EXPORT_KIND_SPAN, times, arguments);
 }
 
 /* ---- Events of the trace ---- */
+
+static void leave_out(struct events *events, const struct tbed_event *event)
+{
+    events->export->report->left_out_count++;
+    events->export->report->argument_count += event->argument_count;
+}
 
 static void put_counter(struct events *events, const struct tbed_event *event)
 {
@@ -156,11 +174,12 @@ static void put_counter(struct events *events, const struct tbed_event *event)
     const struct tbed_argument *value = &event->counter_value;
     bool is_integer = value->type == TBED_ARG_U64 || (value->type == TBED_ARG_I64 && value->value.i64 >= 0);
     if (!is_integer) {
-        export->report->left_out_count++;
+        leave_out(events, event);
         return;
     }
     uint64_t times[2] = {clip(export, value->value.u64, MM_TIME_MAX), MARK_INTEGER};
-    put_event(events, event->stream, event->id, event->category, EXPORT_KIND_COUNTER, times);
+    put_event(events, event->stream, event->id, event->category, EXPORT_KIND_COUNTER, times,
+              (const struct export_arguments[2]){{event->arguments, event->argument_count}});
 }
 
 static void export_event(struct events *events, const struct tbed_event *event)
@@ -169,13 +188,14 @@ static void export_event(struct events *events, const struct tbed_event *event)
     switch (event->type) {
     case TBED_EVENT_INSTANT:
         times[0] = time_of(events, event->tick, MM_TIME_MAX);
-        put_event(events, event->stream, event->id, event->category, EXPORT_KIND_INSTANT, times);
+        put_event(events, event->stream, event->id, event->category, EXPORT_KIND_INSTANT, times,
+                  (const struct export_arguments[2]){{event->arguments, event->argument_count}});
         break;
     case TBED_EVENT_COUNTER:
         put_counter(events, event);
         break;
     default:
-        events->export->report->left_out_count++;
+        leave_out(events, event);
         break;
     }
 }
@@ -183,18 +203,18 @@ static void export_event(struct events *events, const struct tbed_event *event)
 static void export_step(struct events *events, const struct tbed_step *step)
 {
     struct tbed_export_report *report = events->export->report;
-    report->argument_count += step->event != NULL ? step->event->argument_count : 0;
     switch (step->kind) {
     case TBED_STEP_BEGIN:
         break;
     case TBED_STEP_OPEN:
         report->open_count++;
-        put_span(events, step->span);
+        put_span(events, step);
         break;
     case TBED_STEP_END:
-        put_span(events, step->span);
+        put_span(events, step);
         break;
     case TBED_STEP_UNKNOWN:
+        report->argument_count += step->event != NULL ? step->event->argument_count : 0;
         report->unknown_count++;
         break;
     case TBED_STEP_EVENT:

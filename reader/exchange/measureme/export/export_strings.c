@@ -129,6 +129,16 @@ uint64_t tbed_export_text(struct export *export, const char *text, size_t nbytes
     return id_at(export, address);
 }
 
+uint64_t tbed_export_joined(struct export *export, uint64_t id, const char *text, size_t nbytes)
+{
+    struct sink sink = {export, true};
+    uint64_t address = export->late_address;
+    put_reference(&sink, id);
+    put(&sink, text, nbytes);
+    put_terminator(&sink);
+    return id_at(export, address);
+}
+
 static struct export_cut cut_make(struct export *export, uint32_t trace_id)
 {
     struct tbed_string_budget budget = {.size = sizeof budget, .component_count = LOOKS_MAX};
@@ -447,4 +457,5 @@ void tbed_export_free(struct export *export)
     free(export->names);
     tbed_hashmap_free(&export->cuts.map);
     free(export->virtuals);
+    tbed_export_texts_free(export->texts);
 }
