@@ -75,7 +75,7 @@ ROOMS = {
     "reader/exchange/perfetto": ["reader/exchange/events", "reader/exchange/perfetto/import"],
     "reader/exchange/firefox": ["reader/exchange/events"],
     "reader/exchange/otlp": ["reader/exchange/events"],
-    "reader/exchange/ctf": ["reader/exchange/events"],
+    "reader/exchange/ctf": ["reader/exchange/events", "reader/exchange/shared", "reader/symbols/process"],
     "reader/exchange/rtl_log": ["reader/exchange/shared"],
     "reader/exchange/spall": ["reader/exchange/shared"],
     "reader/exchange/uftrace": ["reader/exchange/shared"],

@@ -53,6 +53,7 @@ struct exchange_format {
 extern const struct exchange_format tbed_exchange_chrome, tbed_exchange_profile, tbed_exchange_rtl_log,
     tbed_exchange_parquet, tbed_exchange_csv, tbed_exchange_ndjson, tbed_exchange_folded, tbed_exchange_pprof,
     tbed_exchange_spall, tbed_exchange_callgrind, tbed_exchange_speedscope, tbed_exchange_heaptrack,
-    tbed_exchange_perfetto, tbed_exchange_uftrace, tbed_exchange_firefox, tbed_exchange_otlp;
+    tbed_exchange_perfetto, tbed_exchange_uftrace, tbed_exchange_firefox, tbed_exchange_otlp,
+    tbed_exchange_ctf;
 
 #endif

@@ -43,7 +43,7 @@ static size_t number_of(struct uftrace_text *text)
 /* The item of "NAME@SPECIFICATION;NAME@SPECIFICATION" for a function; empty if there is none. */
 static struct uftrace_text find_spec(const struct uftrace_text *list, const struct uftrace_text *name)
 {
-    const char *at = list->at, *end = list->at + list->nbytes;
+    const char *at = list->at, *end = list->nbytes > 0 ? list->at + list->nbytes : at;
     while (at < end) {
         const char *semicolon = memchr(at, ';', (size_t)(end - at));
         const char *stop = semicolon != NULL ? semicolon : end;

@@ -1,0 +1,110 @@
+/*
+ * CTF in the registry of formats, and the process that reads it.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include "reader/exchange/ctf/ctf.h"
+#include "reader/exchange/shared/exchange_format.h"
+#include "reader/exchange/shared/import_trace.h"
+#include "reader/exchange/shared/new_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static enum tbed_status open_folder(const char *path, int fd, void **source_ret, struct tbed_error *error_ret)
+{
+    (void)fd;
+    struct ctf_folder *folder = malloc(sizeof *folder);
+    errno = ENOMEM;
+    if (folder == NULL)
+        return tbed_exchange_fail(error_ret, TBED_ERR_MEMORY);
+    errno = 0;
+    if (path != NULL && tbed_ctf_folder_find(path, folder)) {
+        *source_ret = folder;
+        return TBED_OK;
+    }
+    free(folder);
+    return tbed_exchange_fail(error_ret, TBED_ERR_NOT_A_TRACE);
+}
+
+static void close_folder(void *source)
+{
+    tbed_ctf_folder_free(source);
+    free(source);
+}
+
+/* ---- The process ---- */
+
+static _Noreturn void become_worker(const struct ctf_folder *folder, int fd)
+{
+    int null = open("/dev/null", O_RDWR);
+    for (int standard = 0; standard < 3 && null >= 0; standard++)
+        dup2(null, standard);
+    if (dup2(fd, 3) != 3)
+        _exit(1);
+    closefrom(4);
+    tbed_ctf_worker_run(folder, 3);
+}
+
+/* The end of the pipe that the records come from; -1 with errno. */
+static int start(const struct ctf_folder *folder, pid_t *pid_ret)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return -1;
+    *pid_ret = fork();
+    if (*pid_ret == 0)
+        become_worker(folder, ends[1]);
+    int system_errno = errno;
+    close(ends[1]);
+    if (*pid_ret > 0)
+        return ends[0];
+    close(ends[0]);
+    errno = system_errno;
+    return -1;
+}
+
+/* The exit status of the process; -1 if other code reaps the program's children. */
+static int end(pid_t pid, int records)
+{
+    int status = -1;
+    close(records); /* if it still writes, it gets SIGPIPE */
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return status;
+}
+
+static enum tbed_status import_folder(const void *source, int fd, struct tbed_import_report *report,
+                                      struct tbed_error *error_ret)
+{
+    const struct ctf_folder *folder = source;
+    pid_t pid = 0;
+    int records = start(folder, &pid);
+    if (records < 0)
+        return tbed_exchange_fail(error_ret, TBED_ERR_READ);
+    enum tbed_status status = tbed_ctf_records_import(records, fd, report, error_ret);
+    int exit = end(pid, records);
+    report->kind = TBED_FOREIGN_CTF;
+    report->file_nbytes = folder->nbytes;
+    errno = 0;
+    if (exit != -1 && WIFEXITED(exit) && WEXITSTATUS(exit) == CTF_EXIT_NO_LIBRARY)
+        return tbed_exchange_fail(error_ret, TBED_ERR_NO_LIBRARY);
+    return status;
+}
+
+const struct exchange_format tbed_exchange_ctf = {
+    .about = {.kind = TBED_FOREIGN_CTF,
+              .name = "ctf",
+              .summary = "folder of a CTF trace, of LTTng and others",
+              .extensions = "",
+              .can_import = true},
+    .has_path = tbed_ctf_folder_is,
+    .open = open_folder,
+    .close = close_folder,
+    .import = import_folder,
+};
