@@ -38,6 +38,12 @@ struct sql_context *sql_context_new(const bool *is_cancelled);
 void sql_context_release(struct sql_context *context); /* NULL is allowed */
 
 /*
+ * What the groups of GROUP BY, or the rows that a join looks up, may take: 88 MiB, unless this says otherwise. More groups need
+ * more scans, and more rows are read again each time.
+ */
+void sql_context_limit(struct sql_context *context, size_t nbytes);
+
+/*
  * sql_context_open() opens a file for the tables that name this path; one that is open is kept.
  *
  * Errors: those of tbed_tables_open(); 'error_ret' is filled.

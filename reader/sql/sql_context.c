@@ -8,12 +8,20 @@
 
 #ifdef SQL_IS_BUILT
 
+#define MEMORY_MAX ((size_t)88 << 20)
+
 struct sql_context *sql_context_new(const bool *is_cancelled)
 {
     struct sql_context *context = calloc(1, sizeof *context);
     if (context != NULL)
-        *context = (struct sql_context){.reference_count = 1, .is_cancelled = is_cancelled};
+        *context = (struct sql_context){
+            .reference_count = 1, .is_cancelled = is_cancelled, .memory_max = MEMORY_MAX};
     return context;
+}
+
+void sql_context_limit(struct sql_context *context, size_t nbytes)
+{
+    context->memory_max = nbytes;
 }
 
 static void file_free(struct sql_file *file)

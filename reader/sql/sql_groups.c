@@ -15,7 +15,7 @@
 
 #define CHUNK_LEAST ((size_t)32)
 #define CHUNK_MOST  ((size_t)32 << 10)
-#define ALONE_MAX   64u
+#define ALONE_MAX   1024u
 
 struct chunk {
     struct chunk *next;
@@ -332,7 +332,7 @@ static bool is_too_much(const struct sql_groups *groups)
 {
     return groups->chunk_nbytes + groups->group_room * sizeof *groups->groups +
                tbed_hashmap_capacity(&groups->by_hash.map) * sizeof(struct hash_slot) >
-           SQL_MEMORY_MAX;
+           groups->request->table->context->memory_max;
 }
 
 /* Forgets the groups above 'greatest'. False: no memory. */

@@ -19,8 +19,6 @@
 
 #ifdef SQL_IS_BUILT
 
-/* What groups or kept rows may take, in bytes; more groups need more scans, and too many rows are not kept. */
-#define SQL_MEMORY_MAX ((size_t)88 << 20)
 #define SQL_NAMES_MAX  ((size_t)16 << 20) /* of names that stay; others are copied for each row */
 #define SQL_TERMS_MAX  12u
 #define SQL_GROUPS_MAX 4u
@@ -57,6 +55,7 @@ struct sql_file {
 struct sql_context {
     unsigned reference_count;
     const bool *is_cancelled;
+    size_t memory_max;
     struct sql_file **files;
     size_t file_count;
 };

@@ -42,7 +42,8 @@ struct sql_kept {
 
 static bool grow(void **array, size_t nbytes, struct sql_kept *kept, size_t before)
 {
-    if (nbytes > SQL_MEMORY_MAX || kept->nbytes - before > SQL_MEMORY_MAX - nbytes)
+    size_t most = kept->table->context->memory_max;
+    if (nbytes > most || kept->nbytes - before > most - nbytes)
         return false;
     void *grown = realloc(*array, nbytes);
     if (grown == NULL)
@@ -77,7 +78,7 @@ static bool grow_rows(struct sql_kept *kept)
                 memset(kept->stores[i].array, 0, sizeof(uint64_t)); /* the first offset */
     kept->row_room = room;
     /* The entries will need as much again. */
-    return room <= (SQL_MEMORY_MAX - kept->nbytes) / sizeof(struct entry);
+    return room <= (kept->table->context->memory_max - kept->nbytes) / sizeof(struct entry);
 }
 
 static bool keep_text(struct sql_kept *kept, struct store *store, const struct tbed_column_values *values,

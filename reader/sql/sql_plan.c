@@ -82,10 +82,17 @@ static bool has_parameters(const struct sql_plan *plan, const struct tbed_table 
 
 /* ---- Order ---- */
 
+/* Columns with few different values, so that a group is large. Others are sorted by SQLite. */
 static bool can_group_by(const struct tbed_table *about, int column)
 {
-    return column >= 0 && about->columns[column].type != TBED_COLUMN_TEXT &&
-           about->columns[column].type != TBED_COLUMN_F64;
+    static const char *const few[] = {"track", "tid", "pid", "depth", "line", "is_open"};
+    if (column < 0 || about->columns[column].type == TBED_COLUMN_NAME)
+        return column >= 0;
+    for (size_t i = 0; i < sizeof few / sizeof few[0]; i++)
+        if (about->columns[column].type == TBED_COLUMN_I64 &&
+            strcmp(about->columns[column].name, few[i]) == 0)
+            return true;
+    return false;
 }
 
 static void order(struct sql_plan *plan, const struct sql_table *table, sqlite3_index_info *info)

@@ -79,7 +79,7 @@ static int declare(sqlite3 *db, const struct tbed_table *about)
 /* The tables whose rows rise in their times. Spans are in the order of their ends. */
 static int time_column(const struct tbed_table *about)
 {
-    static const char *const tables[] = {"events", "instants", "counters", "messages", "allocations"};
+    static const char *const tables[] = {"events", "instants", "counters", "messages", "flows"};
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
         for (size_t k = 0; strcmp(about->name, tables[i]) == 0 && k < about->column_count; k++)
             if (strcmp(about->columns[k].name, "ts") == 0)
@@ -89,7 +89,9 @@ static int time_column(const struct tbed_table *about)
 
 static bool is_analysis(const struct tbed_table *about)
 {
-    static const char *const tables[] = {"label_statistics", "tree", "sites", "histogram", "flows"};
+    static const char *const tables[] = {"label_statistics", "tree",      "thread_tree", "sites",
+                                         "stack_sites",      "histogram", "activity",    "allocations",
+                                         "size_classes"};
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
         if (strcmp(about->name, tables[i]) == 0)
             return true;
