@@ -1,10 +1,12 @@
 /*
- * Rows in groups, for GROUP BY and DISTINCT: SQLite's own way is to sort all rows, which takes seconds for ten million.
+ * Rows in groups, for GROUP BY, DISTINCT and ORDER BY: SQLite's own way is to sort all rows, which takes seconds for ten
+ * million.
  *
  * A scan puts each row into its group, as a few bytes: its columns without those of the group, as numbers of variable length.
- * If that is too much for the memory, the groups with the greatest hashes are forgotten, and later scans bring them: a scan is
- * fast, and so the memory is bounded without a file. A group that is too large by itself has a scan of its own, whose rows are
- * handed out directly.
+ * The groups are handed out in the order of their keys: SQLite 3.40 asks for groups also where it needs them sorted. If they are
+ * too much for the memory, those with the greatest keys are forgotten, and later scans bring them: a scan is fast, and so the
+ * memory is bounded without a file. A group that is too large by itself has a scan of its own, whose rows are handed out
+ * directly.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,7 +17,6 @@
 
 #define CHUNK_LEAST ((size_t)32)
 #define CHUNK_MOST  ((size_t)32 << 10)
-#define ALONE_MAX   1024u
 
 struct chunk {
     struct chunk *next;
@@ -24,11 +25,20 @@ struct chunk {
 };
 
 struct group {
-    uint64_t hash, row_count;
-    uint64_t keys[SQL_GROUPS_MAX];
-    uint32_t nulls;          /* a bit for each key */
-    uint32_t next_same_hash; /* its index + 1 */
+    uint64_t row_count;
+    int64_t keys[SQL_GROUPS_MAX]; /* integers, and codes of this scan; 0 if null */
+    uint32_t nulls;               /* a bit for each key */
+    uint32_t next_same_hash;      /* its index + 1 */
     struct chunk *first, *last;
+};
+
+/* The keys of a group that outlive a scan, and whether there are any. */
+struct bound {
+    bool is_set, is_exclusive;
+    uint32_t nulls;
+    int64_t keys[SQL_GROUPS_MAX];
+    char *texts[SQL_GROUPS_MAX]; /* of names; owned */
+    size_t nbytes[SQL_GROUPS_MAX];
 };
 
 struct hash_slot {
@@ -47,8 +57,8 @@ struct sql_groups {
     unsigned stored_count;
     uint8_t stored[64]; /* the columns that are not keys */
 
-    /* Of this scan: groups whose hashes are from 'least' to 'greatest'. */
-    uint64_t least, greatest;
+    /* Of this scan: groups behind 'done', up to 'end'. */
+    struct bound done, end;
     struct group *groups;
     uint32_t group_count, group_room;
     TBED_HASHMAP(struct hash_slot) by_hash;
@@ -56,17 +66,14 @@ struct sql_groups {
     size_t code_room;
     size_t chunk_nbytes;
 
-    /* Groups that are handed out by scans of their own. */
-    uint64_t alone[ALONE_MAX];
-    unsigned alone_count;
-    bool is_alone;                 /* this scan is for the last of them */
-    struct tbed_batch alone_batch; /* of that scan */
+    bool has_alone; /* the group at 'end' gets a scan of its own */
+    bool is_alone;  /* this is it */
+    struct tbed_batch alone_batch;
     size_t alone_row;
 
     bool is_reading_out;
     uint32_t group; /* being read out */
     size_t at;      /* in its first chunk */
-    bool is_last_scan;
 };
 
 /* ---- Opening and closing ---- */
@@ -96,6 +103,13 @@ static void forget_groups(struct sql_groups *groups)
     groups->code_room = 0;
 }
 
+static void bound_free(struct bound *bound)
+{
+    for (unsigned i = 0; i < SQL_GROUPS_MAX; i++)
+        free(bound->texts[i]);
+    *bound = (struct bound){0};
+}
+
 static bool is_key(const struct sql_plan *plan, unsigned column)
 {
     for (unsigned i = 0; i < plan->group_count; i++)
@@ -109,8 +123,7 @@ struct sql_groups *sql_groups_open(const struct sql_plan *plan, const struct sql
     struct sql_groups *groups = calloc(1, sizeof *groups);
     if (groups == NULL)
         return NULL;
-    *groups = (struct sql_groups){
-        .plan = *plan, .request = request, .about = request->table->about, .greatest = UINT64_MAX};
+    *groups = (struct sql_groups){.plan = *plan, .request = request, .about = request->table->about};
     for (unsigned i = 0; i < groups->about->column_count; i++)
         if ((plan->columns >> i & 1) != 0 && !is_key(plan, i))
             groups->stored[groups->stored_count++] = (uint8_t)i;
@@ -125,6 +138,8 @@ void sql_groups_close(struct sql_groups *groups)
     if (groups == NULL)
         return;
     forget_groups(groups);
+    bound_free(&groups->done);
+    bound_free(&groups->end);
     sql_scan_close(&groups->scan);
     sql_rows_free(&groups->rows);
     free(groups);
@@ -135,57 +150,132 @@ struct sql_scan *sql_groups_scan(struct sql_groups *groups)
     return &groups->scan;
 }
 
-/* ---- Which group a row is in ---- */
+/* ---- The order of keys ---- */
 
-static uint64_t mixed(uint64_t hash)
+static enum tbed_column_type key_type(const struct sql_groups *groups, unsigned key)
 {
-    hash ^= hash >> 32;
-    hash *= UINT64_C(0xD6E8FEB86659FD93);
-    hash ^= hash >> 32;
-    return hash;
+    return groups->about->columns[groups->plan.groups[key]].type;
 }
 
-/* The keys of a row, whose hash is the same in every scan. False: no memory. */
-static bool keys_of(struct sql_groups *groups, const struct tbed_batch *batch, size_t row, struct group *key)
+static int compare_texts(const char *a, size_t a_nbytes, const char *b, size_t b_nbytes)
 {
-    uint64_t hash = 0;
-    key->nulls = 0;
+    size_t common = a_nbytes < b_nbytes ? a_nbytes : b_nbytes;
+    int order = common > 0 ? memcmp(a, b, common) : 0;
+    return order != 0 ? order : (a_nbytes > b_nbytes) - (a_nbytes < b_nbytes);
+}
+
+/* Nulls come first, as in SQLite; 0: go on with the next key. */
+static int compare_nulls(uint32_t a, uint32_t b, unsigned key)
+{
+    return (int)(b >> key & 1) - (int)(a >> key & 1);
+}
+
+static int signed_by(const struct sql_groups *groups, unsigned key, int order)
+{
+    return (groups->plan.falling >> key & 1) != 0 ? -order : order;
+}
+
+static int compare_groups(const void *of_a, const void *of_b, void *context)
+{
+    const struct sql_groups *groups = context;
+    const struct group *a = of_a, *b = of_b;
+    for (unsigned i = 0; i < groups->plan.group_count; i++) {
+        int order = compare_nulls(a->nulls, b->nulls, i);
+        if (order == 0 && key_type(groups, i) != TBED_COLUMN_NAME) {
+            order = (a->keys[i] > b->keys[i]) - (a->keys[i] < b->keys[i]);
+        } else if (order == 0 && a->keys[i] != b->keys[i] && (a->nulls >> i & 1) == 0) {
+            const char *a_text, *b_text;
+            size_t a_nbytes, b_nbytes;
+            tbed_scan_name(groups->scan.scan, (uint32_t)a->keys[i], &a_text, &a_nbytes);
+            tbed_scan_name(groups->scan.scan, (uint32_t)b->keys[i], &b_text, &b_nbytes);
+            order = compare_texts(a_text, a_nbytes, b_text, b_nbytes);
+        }
+        if (order != 0)
+            return signed_by(groups, i, order);
+    }
+    return 0;
+}
+
+static int compare_with_bound(const struct sql_groups *groups, const struct group *group,
+                              const struct bound *bound)
+{
+    for (unsigned i = 0; i < groups->plan.group_count; i++) {
+        int order = compare_nulls(group->nulls, bound->nulls, i);
+        if (order == 0 && key_type(groups, i) != TBED_COLUMN_NAME) {
+            order = (group->keys[i] > bound->keys[i]) - (group->keys[i] < bound->keys[i]);
+        } else if (order == 0 && (group->nulls >> i & 1) == 0) {
+            const char *text;
+            size_t nbytes;
+            tbed_scan_name(groups->scan.scan, (uint32_t)group->keys[i], &text, &nbytes);
+            order = compare_texts(text, nbytes, bound->texts[i], bound->nbytes[i]);
+        }
+        if (order != 0)
+            return signed_by(groups, i, order);
+    }
+    return 0;
+}
+
+/* False: no memory. */
+static bool bound_set(struct sql_groups *groups, struct bound *bound, const struct group *group)
+{
+    struct bound new = {.is_set = true, .nulls = group->nulls};
+    bool is_fine = true;
+    for (unsigned i = 0; i < groups->plan.group_count; i++) {
+        const char *text;
+        new.keys[i] = group->keys[i];
+        if (key_type(groups, i) != TBED_COLUMN_NAME || (group->nulls >> i & 1) != 0)
+            continue;
+        tbed_scan_name(groups->scan.scan, (uint32_t)group->keys[i], &text, &new.nbytes[i]);
+        new.texts[i] = malloc(new.nbytes[i] + 1);
+        is_fine = is_fine && new.texts[i] != NULL;
+        if (is_fine && new.nbytes[i] > 0)
+            memcpy(new.texts[i], text, new.nbytes[i]);
+    }
+    bound_free(bound);
+    *bound = new;
+    return is_fine;
+}
+
+/* Is the group one of this scan? */
+static bool is_now(const struct sql_groups *groups, const struct group *group)
+{
+    if (groups->is_alone)
+        return compare_with_bound(groups, group, &groups->end) == 0;
+    if (groups->done.is_set && compare_with_bound(groups, group, &groups->done) <= 0)
+        return false;
+    return !groups->end.is_set || compare_with_bound(groups, group, &groups->end) < !groups->end.is_exclusive;
+}
+
+/* ---- Which group a row is in ---- */
+
+static void keys_of(const struct sql_groups *groups, const struct tbed_batch *batch, size_t row,
+                    struct group *key)
+{
+    *key = (struct group){0};
     for (unsigned i = 0; i < groups->plan.group_count; i++) {
         unsigned column = groups->plan.groups[i];
-        enum tbed_column_type type = groups->about->columns[column].type;
         const struct tbed_column_values *values = &batch->columns[column];
-        uint64_t part = 0;
-        key->keys[i] = 0;
-        if (sql_is_null(values, row)) {
+        if (sql_is_null(values, row))
             key->nulls |= 1u << i;
-        } else {
-            part = key->keys[i] = sql_bits(values, type, row);
-            const struct sql_name *name =
-                type == TBED_COLUMN_NAME ? sql_scan_name(&groups->scan, (uint32_t)part) : NULL;
-            if (type == TBED_COLUMN_NAME && name == NULL)
-                return false;
-            part = name != NULL ? name->hash : part;
-        }
-        hash = mixed((hash ^ part) + UINT64_C(0x9E3779B97F4A7C15));
+        else
+            key->keys[i] = (int64_t)sql_bits(values, key_type(groups, i), row);
     }
-    key->hash = mixed(hash ^ key->nulls) | 1;
-    return true;
+}
+
+static uint64_t hash_of(const struct sql_groups *groups, const struct group *key)
+{
+    uint64_t hash = key->nulls;
+    for (unsigned i = 0; i < groups->plan.group_count; i++) {
+        hash = (hash ^ (uint64_t)key->keys[i]) * UINT64_C(0xD6E8FEB86659FD93);
+        hash ^= hash >> 32;
+    }
+    return hash | 1;
 }
 
 static bool is_same(const struct sql_groups *groups, const struct group *a, const struct group *b)
 {
     return a->nulls == b->nulls &&
            memcmp(a->keys, b->keys, groups->plan.group_count * sizeof a->keys[0]) == 0;
-}
-
-static bool is_now(const struct sql_groups *groups, uint64_t hash)
-{
-    if (groups->is_alone)
-        return hash == groups->alone[groups->alone_count - 1];
-    for (unsigned i = 0; i < groups->alone_count; i++)
-        if (groups->alone[i] == hash)
-            return false;
-    return hash >= groups->least && hash <= groups->greatest;
 }
 
 static bool make_room_for_group(struct sql_groups *groups)
@@ -201,32 +291,31 @@ static bool make_room_for_group(struct sql_groups *groups)
     return true;
 }
 
-/* The index + 1 of the group with these keys; UNKNOWN: no memory. */
-static uint32_t find_group(struct sql_groups *groups, const struct group *key)
+/* Adds the group to those with its hash; its index + 1, or UNKNOWN: no memory. */
+static uint32_t add_group(struct sql_groups *groups, struct hash_slot *slot, const struct group *key)
 {
-    struct hash_slot *slot = TBED_HASHMAP_ADD(&groups->by_hash, key->hash);
-    if (slot == NULL)
-        return UNKNOWN;
-    for (uint32_t at = slot->group; at != 0; at = groups->groups[at - 1].next_same_hash)
-        if (is_same(groups, &groups->groups[at - 1], key))
-            return at;
     if (!make_room_for_group(groups))
         return UNKNOWN;
     struct group *group = &groups->groups[groups->group_count++];
     *group = *key;
-    group->row_count = 0;
-    group->first = group->last = NULL;
     group->next_same_hash = slot->group;
-    slot->group = groups->group_count;
-    return groups->group_count;
+    return slot->group = groups->group_count;
 }
 
+/* The index + 1 of the row's group, NOT_NOW, or UNKNOWN: no memory. */
 static uint32_t group_of_keys(struct sql_groups *groups, const struct tbed_batch *batch, size_t row)
 {
     struct group key;
-    if (!keys_of(groups, batch, row, &key))
-        return UNKNOWN;
-    return is_now(groups, key.hash) ? find_group(groups, &key) : NOT_NOW;
+    keys_of(groups, batch, row, &key);
+    uint64_t hash = hash_of(groups, &key);
+    struct hash_slot *slot = TBED_HASHMAP_FIND(&groups->by_hash, hash);
+    for (uint32_t at = slot != NULL ? slot->group : 0; at != 0; at = groups->groups[at - 1].next_same_hash)
+        if (is_same(groups, &groups->groups[at - 1], &key))
+            return at;
+    if (!is_now(groups, &key))
+        return NOT_NOW;
+    slot = slot != NULL ? slot : TBED_HASHMAP_ADD(&groups->by_hash, hash);
+    return slot != NULL ? add_group(groups, slot, &key) : UNKNOWN;
 }
 
 static bool make_room_for_code(struct sql_groups *groups, uint32_t code)
@@ -335,26 +424,21 @@ static bool is_too_much(const struct sql_groups *groups)
            groups->request->table->context->memory_max;
 }
 
-/* Forgets the groups above 'greatest'. False: no memory. */
-static bool drop_groups(struct sql_groups *groups)
+/* Keeps the first 'count' groups and forgets the others. False: no memory. */
+static bool keep_first(struct sql_groups *groups, uint32_t count)
 {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < groups->group_count; i++) {
-        if (groups->groups[i].hash > groups->greatest)
-            free_chunks(groups, &groups->groups[i]);
-        else
-            groups->groups[kept++] = groups->groups[i];
-    }
-    groups->group_count = kept;
-    groups->group_room = kept > 256 ? kept : 256;
+    for (uint32_t i = count; i < groups->group_count; i++)
+        free_chunks(groups, &groups->groups[i]);
+    groups->group_count = count;
+    groups->group_room = count > 256 ? count : 256;
     struct group *smaller = realloc(groups->groups, groups->group_room * sizeof *smaller);
     if (smaller == NULL)
         return false;
     groups->groups = smaller;
     tbed_hashmap_free(&groups->by_hash.map);
     groups->by_hash.map = (struct tbed_hashmap){0};
-    for (uint32_t i = 0; i < kept; i++) {
-        struct hash_slot *slot = TBED_HASHMAP_ADD(&groups->by_hash, groups->groups[i].hash);
+    for (uint32_t i = 0; i < count; i++) {
+        struct hash_slot *slot = TBED_HASHMAP_ADD(&groups->by_hash, hash_of(groups, &groups->groups[i]));
         if (slot == NULL)
             return false;
         groups->groups[i].next_same_hash = slot->group;
@@ -365,40 +449,29 @@ static bool drop_groups(struct sql_groups *groups)
     return true;
 }
 
-static uint64_t middle_hash(const struct sql_groups *groups)
+static void sort_groups(struct sql_groups *groups)
 {
-    uint64_t least = UINT64_MAX, greatest = 0;
-    for (uint32_t i = 0; i < groups->group_count; i++) {
-        uint64_t hash = groups->groups[i].hash;
-        least = hash < least ? hash : least;
-        greatest = hash > greatest ? hash : greatest;
-    }
-    return least + (greatest - least) / 2;
+    if (groups->group_count > 1)
+        qsort_r(groups->groups, groups->group_count, sizeof *groups->groups, compare_groups, groups);
 }
 
-/* Gives up this scan for one of the only group. */
-static bool begin_alone(struct sql_groups *groups)
-{
-    if (groups->group_count != 1 || groups->alone_count == ALONE_MAX)
-        return false;
-    groups->alone[groups->alone_count++] = groups->groups[0].hash;
-    groups->is_alone = true;
-    groups->alone_batch = (struct tbed_batch){0};
-    groups->alone_row = 0;
-    return true;
-}
-
-/* Half of the groups stay, by their hashes. False: no memory. */
+/* Half of the groups stay, the first by their keys; the only one is left to a scan of its own. False: no memory. */
 static bool make_smaller(struct sql_groups *groups)
 {
-    while (is_too_much(groups) && groups->group_count > 1) {
-        uint64_t middle = middle_hash(groups);
-        uint32_t before = groups->group_count;
-        groups->greatest = middle;
-        if (!drop_groups(groups) || groups->group_count == before)
-            return false; /* different groups with one hash */
+    while (is_too_much(groups)) {
+        sort_groups(groups);
+        uint32_t count = groups->group_count / 2;
+        groups->has_alone = count == 0;
+        if (groups->group_count == 0 ||
+            !bound_set(groups, &groups->end, &groups->groups[count > 0 ? count - 1 : 0]))
+            return false;
+        groups->end.is_exclusive = count == 0;
+        if (!keep_first(groups, count))
+            return false;
+        if (count == 0)
+            break;
     }
-    return !is_too_much(groups) || begin_alone(groups);
+    return true;
 }
 
 /* ---- A scan ---- */
@@ -422,33 +495,44 @@ static enum tbed_status take(struct sql_groups *groups, const struct tbed_batch 
             return TBED_ERR_MEMORY;
         if (is_too_much(groups) && !make_smaller(groups))
             return TBED_ERR_MEMORY;
-        if (groups->is_alone)
-            break;
     }
     return TBED_OK;
 }
 
-/* Reads everything. END after the last group of all. */
+/* Reads everything, for the groups of this scan. */
 static enum tbed_status collect(struct sql_groups *groups, struct tbed_error *error)
 {
     struct tbed_batch batch;
     enum tbed_status status = begin_scan(groups, error);
-    while (status == TBED_OK && !groups->is_alone) {
+    while (status == TBED_OK) {
         status = tbed_scan_next(groups->scan.scan, &batch);
         if (status == TBED_OK)
             status = take(groups, &batch);
     }
-    if (status == TBED_OK) /* a group alone */
-        return begin_scan(groups, error);
     if (status != TBED_END)
         return status;
+    sort_groups(groups);
     groups->is_reading_out = true;
     groups->group = 0;
     groups->at = 0;
-    groups->is_last_scan = groups->greatest == UINT64_MAX;
-    groups->least = groups->greatest + !groups->is_last_scan;
-    groups->greatest = UINT64_MAX;
     return TBED_OK;
+}
+
+/* The groups behind those that were handed out are next. */
+static void advance(struct sql_groups *groups)
+{
+    bound_free(&groups->done);
+    groups->done = groups->end;
+    groups->end = (struct bound){0};
+    groups->is_alone = groups->has_alone = false;
+}
+
+static enum tbed_status begin_alone(struct sql_groups *groups, struct tbed_error *error)
+{
+    groups->is_alone = true;
+    groups->alone_batch = (struct tbed_batch){0};
+    groups->alone_row = 0;
+    return begin_scan(groups, error);
 }
 
 /* ---- Reading out ---- */
@@ -463,7 +547,7 @@ static void put_keys(struct sql_groups *groups, const struct group *group)
         if ((group->nulls >> i & 1) != 0)
             sql_rows_null(&groups->rows, column, type);
         else
-            sql_rows_bits(&groups->rows, column, type, group->keys[i]);
+            sql_rows_bits(&groups->rows, column, type, (uint64_t)group->keys[i]);
     }
 }
 
@@ -560,37 +644,40 @@ static enum tbed_status read_alone(struct sql_groups *groups)
         }
         size_t row = groups->alone_row++;
         struct group key;
-        if (!keys_of(groups, &groups->alone_batch, row, &key))
-            return TBED_ERR_MEMORY;
-        if (is_now(groups, key.hash) && !copy_row(groups, &groups->alone_batch, row))
+        keys_of(groups, &groups->alone_batch, row, &key);
+        if (is_now(groups, &key) && !copy_row(groups, &groups->alone_batch, row))
             return TBED_ERR_MEMORY;
     }
     return TBED_OK;
 }
 
+/* What follows when the groups of a scan have been handed out. END: nothing. */
+static enum tbed_status go_on(struct sql_groups *groups, struct tbed_error *error)
+{
+    if (groups->is_reading_out && !groups->end.is_set)
+        return TBED_END;
+    if (groups->is_reading_out && groups->has_alone)
+        return begin_alone(groups, error);
+    if (groups->is_reading_out || groups->is_alone)
+        advance(groups);
+    return collect(groups, error);
+}
+
 enum tbed_status sql_groups_next(struct sql_groups *groups, struct tbed_batch *batch_ret,
                                  struct tbed_error *error_ret)
 {
-    enum tbed_status status = TBED_OK;
-    while (status == TBED_OK) {
-        if (groups->is_alone)
-            status = read_alone(groups);
-        else if (groups->is_reading_out && !read_out(groups))
-            status = TBED_ERR_MEMORY;
-        if ((groups->is_alone || groups->is_reading_out) && status == TBED_OK && groups->rows.count > 0) {
-            *batch_ret = (struct tbed_batch){.row_count = groups->rows.count, .columns = groups->rows.values};
-            return TBED_OK;
-        }
-        if (groups->is_alone && status == TBED_END) {
-            groups->is_alone = false;
-            status = TBED_OK;
-        } else if (groups->is_reading_out && groups->is_last_scan) {
-            return TBED_END;
-        }
-        if (status == TBED_OK)
-            status = collect(groups, error_ret);
+    for (;;) {
+        enum tbed_status status = groups->is_alone ? read_alone(groups) : TBED_END;
+        if (groups->is_reading_out)
+            status = !read_out(groups) ? TBED_ERR_MEMORY : groups->rows.count > 0 ? TBED_OK : TBED_END;
+        *batch_ret = (struct tbed_batch){.row_count = groups->rows.count, .columns = groups->rows.values};
+        if (status == TBED_END)
+            status = go_on(groups, error_ret);
+        else
+            return status;
+        if (status != TBED_OK)
+            return status;
     }
-    return status;
 }
 
 #endif

@@ -86,8 +86,9 @@ struct sql_plan {
     uint64_t columns; /* asked for */
     bool in_order;
     bool is_distinct; /* one row of each group is enough */
+    unsigned falling; /* a bit for each of 'groups' that falls */
     unsigned group_count;
-    uint8_t groups[SQL_GROUPS_MAX]; /* rows that are equal in these columns come one after the other */
+    uint8_t groups[SQL_GROUPS_MAX]; /* rows come in the order of these columns */
     unsigned term_count;
     struct sql_term terms[SQL_TERMS_MAX];
 };
@@ -176,7 +177,7 @@ static inline uint64_t sql_bits(const struct tbed_column_values *values, enum tb
 
 struct sql_groups;
 
-/* Rows grouped by the plan's columns. NULL: no memory. 'request' is kept. */
+/* Rows in the order of the plan's columns. NULL: no memory. 'request' is kept. */
 struct sql_groups *sql_groups_open(const struct sql_plan *plan, const struct sql_request *request);
 enum tbed_status sql_groups_next(struct sql_groups *groups, struct tbed_batch *batch_ret,
                                  struct tbed_error *error_ret);

@@ -98,23 +98,24 @@ static bool can_group_by(const struct tbed_table *about, int column)
 static void order(struct sql_plan *plan, const struct sql_table *table, sqlite3_index_info *info)
 {
     const struct sqlite3_index_orderby *by = info->aOrderBy;
-    int kind = sqlite3_vtab_distinct(info), count = info->nOrderBy;
+    int count = info->nOrderBy;
     if (count == 1 && by[0].iColumn == table->time_column && !by[0].desc && table->time_column >= 0) {
         plan->in_order = true;
         info->orderByConsumed = 1;
         return;
     }
-    if (count < 1 || count > (int)SQL_GROUPS_MAX || (kind != 1 && kind != 2))
+    if (count < 1 || count > (int)SQL_GROUPS_MAX)
         return;
     uint64_t columns = 0;
     for (int i = 0; i < count; i++) {
         if (!can_group_by(table->about, by[i].iColumn))
             return;
         plan->groups[i] = (uint8_t)by[i].iColumn;
+        plan->falling |= by[i].desc ? 1u << i : 0;
         columns |= UINT64_C(1) << by[i].iColumn;
     }
     plan->group_count = (unsigned)count;
-    plan->is_distinct = kind == 2 && (plan->columns & ~columns) == 0;
+    plan->is_distinct = sqlite3_vtab_distinct(info) >= 2 && (plan->columns & ~columns) == 0;
     info->orderByConsumed = 1;
 }
 
@@ -147,8 +148,8 @@ static void set_costs(const struct sql_plan *plan, const struct sql_table *table
 static bool write(const struct sql_plan *plan, sqlite3_index_info *info)
 {
     char text[TEXT_NBYTES];
-    int used = snprintf(text, sizeof text, "%llx %d%d %u", (unsigned long long)plan->columns, plan->in_order,
-                        plan->is_distinct, plan->group_count);
+    int used = snprintf(text, sizeof text, "%llx %d%d%x %u", (unsigned long long)plan->columns,
+                        plan->in_order, plan->is_distinct, plan->falling, plan->group_count);
     for (unsigned i = 0; i < plan->group_count; i++)
         used += snprintf(text + used, sizeof text - (size_t)used, " %u", plan->groups[i]);
     for (unsigned i = 0; i < plan->term_count; i++)
@@ -165,7 +166,8 @@ void sql_plan_read(struct sql_plan *plan, const char *text)
     *plan = (struct sql_plan){.columns = strtoull(text, &at, 16)};
     plan->in_order = at[1] == '1';
     plan->is_distinct = at[2] == '1';
-    plan->group_count = (unsigned)strtoul(at + 3, &at, 10);
+    plan->falling = (unsigned)strtoul(at + 3, &at, 16);
+    plan->group_count = (unsigned)strtoul(at, &at, 10);
     for (unsigned i = 0; i < plan->group_count; i++)
         plan->groups[i] = (uint8_t)strtoul(at, &at, 10);
     while (*at == ' ') {
