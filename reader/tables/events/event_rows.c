@@ -13,6 +13,7 @@ struct events {
     struct row_scan rows;
     const struct event_table *table;
     uint32_t types;
+    bool has_rest;                                 /* other columns than times and names are asked for */
     uint32_t type_codes[TYPE_COUNT];               /* + 1 */
     uint32_t severities[TBED_SEVERITY_DEBUG + 2u]; /* codes + 1; the last is for unknown ones */
     uint32_t label, name, category;                /* that the constraints ask for; codes + 1; 0: any */
@@ -214,6 +215,22 @@ static bool is_allowed(struct events *events, const struct tbed_event *event)
            (events->category == 0 || row_name_code(names, ROW_NAME, event->category) == events->category);
 }
 
+static void put_rest(struct events *events, struct event_worker *worker, const struct event_unit *unit,
+                     int64_t ts, struct table_rows *rows)
+{
+    const struct event_columns *columns = &events->table->columns;
+    const struct tbed_event *event = &unit->event;
+    put_duration(events, worker, rows, event, ts);
+    row_put_code(rows, columns->type, events->type_codes[event->type]);
+    row_put_code(rows, columns->phase, events->type_codes[event->type]);
+    put_key(rows, columns, event);
+    put_value(events, rows, event);
+    if (event->type == TBED_EVENT_MESSAGE)
+        put_message(events, worker, rows, event);
+    tbed_row_thread_put(rows, &columns->row.thread, unit->thread);
+    table_put_i64(rows, columns->id, (int64_t)(event->offset / 8));
+}
+
 static void put(struct events *events, struct event_worker *worker, const struct event_unit *unit,
                 struct table_rows *rows)
 {
@@ -223,16 +240,9 @@ static void put(struct events *events, struct event_worker *worker, const struct
         return;
     int64_t ts = tbed_tick_line_ns(events->rows.scan->reader, &worker->line, event->tick);
     table_put_i64(rows, columns->row.ts, ts);
-    put_duration(events, worker, rows, event, ts);
     put_names(events, worker, rows, event);
-    row_put_code(rows, columns->type, events->type_codes[event->type]);
-    row_put_code(rows, columns->phase, events->type_codes[event->type]);
-    put_key(rows, columns, event);
-    put_value(events, rows, event);
-    if (event->type == TBED_EVENT_MESSAGE)
-        put_message(events, worker, rows, event);
-    tbed_row_thread_put(rows, &columns->row.thread, unit->thread);
-    table_put_i64(rows, columns->id, (int64_t)(event->offset / 8));
+    if (events->has_rest)
+        put_rest(events, worker, unit, ts, rows);
     table_rows_end(rows);
 }
 
@@ -328,5 +338,9 @@ enum tbed_status tbed_event_table_open(struct tbed_scan *scan, const struct even
     struct events *events = scan->state;
     events->table = table;
     events->types = table->types;
+    events->has_rest = (scan->options.columns &
+                        ~(UINT64_C(1) << table->columns.row.ts | UINT64_C(1) << table->columns.label |
+                          UINT64_C(1) << table->columns.name | UINT64_C(1) << table->columns.category |
+                          UINT64_C(1) << table->columns.args)) != 0;
     return open_names(events, scan) ? tbed_row_scan_start(&events->rows) : TBED_ERR_MEMORY;
 }

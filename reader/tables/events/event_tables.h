@@ -14,5 +14,6 @@ extern const struct table_source tbed_table_instants;
 extern const struct table_source tbed_table_counters;
 extern const struct table_source tbed_table_messages;
 extern const struct table_source tbed_table_flows;
+extern const struct table_source tbed_table_args;
 
 #endif

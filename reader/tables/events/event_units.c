@@ -44,24 +44,36 @@ static bool find_word(const struct event_worker *worker, struct event_unit *unit
     return false;
 }
 
+static inline void set_common(struct event_unit *unit, uint64_t word)
+{
+    struct tbed_event *event = &unit->event;
+    event->stream = unit->block.stream;
+    event->category = TBED_ID_INVALID;
+    event->id = tbed_event_id(word);
+    event->tick = unit->base + tbed_event_delta(word);
+    event->offset = unit->block.offset + (uint64_t)((const uint8_t *)unit->at - unit->block.bytes);
+}
+
 static bool decode(const struct event_worker *worker, struct event_unit *unit)
 {
     uint64_t word;
     size_t nwords = 1;
     if (!find_word(worker, unit, &word))
         return false;
-    struct tbed_event *event = &unit->event;
     uint32_t tag = tbed_event_tag(word);
-    *event = (struct tbed_event){.stream = unit->block.stream,
-                                 .category = TBED_ID_INVALID,
-                                 .id = tbed_event_id(word),
-                                 .tick = unit->base + tbed_event_delta(word),
-                                 .offset = unit->block.offset +
-                                           (uint64_t)((const uint8_t *)unit->at - unit->block.bytes)};
+    struct tbed_event *event = &unit->event;
     if (tag >= TBED_TAG_BEGIN && tag <= TBED_TAG_INSTANT) {
         event->type = (enum tbed_event_type)(tag - TBED_TAG_BEGIN + TBED_EVENT_BEGIN);
+        set_common(unit, word);
+        event->extended = false;
+        event->argument_count = 0;
+        event->arguments = (struct tbed_arguments){NULL, 0};
+        event->of.end.begin_tick = 0;
         event->of.end.end_tick = event->tick;
+        event->of.end.leaves = false;
     } else {
+        *event = (struct tbed_event){0};
+        set_common(unit, word);
         enum tbed_status status = tbed_decode_long(word, unit->at, unit->end, event, &nwords);
         if (status != TBED_OK)
             return stop_at(worker, unit, status, word);

@@ -14,6 +14,7 @@ static const struct table_source *const tables[] = {
     &tbed_table_counters,
     &tbed_table_messages,
     &tbed_table_flows,
+    &tbed_table_args,
     &tbed_table_processes,
     &tbed_table_threads,
     &tbed_table_strings,

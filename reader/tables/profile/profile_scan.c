@@ -72,6 +72,14 @@ static bool needs_times_of_numbers(const struct tbed_scan *scan, uint32_t ts)
            ((scan->options.columns >> ts & 1) != 0 || constrains(scan, ts));
 }
 
+/* In formats without ids of strings, an import numbers them, and damaged names are called by that number. */
+static bool needs_imported_ids(const struct tbed_scan *scan, enum profile_column column)
+{
+    const struct profile *profile = scan->tables->foreign;
+    return profile->info.version < 4 &&
+           (column == PROFILE_NAME || column == PROFILE_ARGS || column == PROFILE_CATEGORY);
+}
+
 bool tbed_profile_reads(const struct tbed_scan *scan)
 {
     const struct tbed_table *table = &scan->source->about;
@@ -83,6 +91,9 @@ bool tbed_profile_reads(const struct tbed_scan *scan)
         if (!is_known && ((scan->options.columns >> i & 1) != 0 || constrains(scan, i)))
             return false;
         if (is_known && column == PROFILE_TS && needs_times_of_numbers(scan, i))
+            return false;
+        if (is_known && needs_imported_ids(scan, column) &&
+            ((scan->options.columns >> i & 1) != 0 || constrains(scan, i)))
             return false;
     }
     return true;
@@ -124,7 +135,16 @@ static uint32_t name_code(struct worker *worker, uint64_t id)
     return code;
 }
 
-/* An event without an id has no name; a kind always has one. */
+/* A kind always has a name. */
+static uint32_t kind_code(struct worker *worker, uint64_t kind)
+{
+    static const char none[] = "<no id>";
+    if (kind == worker->scan->profile->info.invalid_id)
+        return tbed_row_text_code(&worker->scan->scan->names, none, sizeof none - 1);
+    return name_code(worker, kind);
+}
+
+/* An event without an id has none. */
 static uint32_t event_name_code(struct worker *worker, uint64_t id)
 {
     return id != worker->scan->profile->info.invalid_id ? name_code(worker, id) : ROW_CODE_NULL;
@@ -140,7 +160,7 @@ static bool is_allowed(struct worker *worker, const struct mm_event *event)
         return false;
     return (scan->label == 0 || row_name_code(&scan->names, ROW_LABEL, event->id) == scan->label) &&
            (scan->name == 0 || event_name_code(worker, event->id) == scan->name) &&
-           (scan->category == 0 || name_code(worker, event->kind) == scan->category) &&
+           (scan->category == 0 || kind_code(worker, event->kind) == scan->category) &&
            (scan->thread == 0 || thread_code(worker, event->thread) == scan->thread);
 }
 
@@ -167,7 +187,7 @@ static void put_texts(struct worker *worker, struct table_rows *rows, const stru
     if (table_rows_wants(rows, columns[PROFILE_NAME]))
         row_put_code(rows, columns[PROFILE_NAME], event_name_code(worker, event->id));
     if (table_rows_wants(rows, columns[PROFILE_CATEGORY]))
-        row_put_code(rows, columns[PROFILE_CATEGORY], name_code(worker, event->kind));
+        row_put_code(rows, columns[PROFILE_CATEGORY], kind_code(worker, event->kind));
     if (table_rows_wants(rows, columns[PROFILE_THREAD]))
         row_put_code(rows, columns[PROFILE_THREAD], thread_code(worker, event->thread));
     if (table_rows_wants(rows, columns[PROFILE_ARGS])) {

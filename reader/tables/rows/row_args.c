@@ -8,6 +8,7 @@
 #include "reader/core/base/json.h"
 #include "reader/core/names/id_info.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,7 +144,12 @@ bool tbed_row_arg_text(const struct row_names *names, const struct row_arg *arg,
         tbed_text_i64(text, argument->value.i64);
         break;
     case TBED_ARG_F64:
-        tbed_json_f64(&json, NULL, argument->value.f64);
+        if (isfinite(argument->value.f64))
+            tbed_json_f64(&json, NULL, argument->value.f64);
+        else
+            tbed_text_puts(text, isnan(argument->value.f64) ? "NaN"
+                                 : argument->value.f64 < 0  ? "-Infinity"
+                                                            : "Infinity");
         break;
     case TBED_ARG_BOOL:
         tbed_text_puts(text, argument->value.u64 != 0 ? "true" : "false");
@@ -174,8 +180,11 @@ struct json_state {
 
 static bool is_bare(const struct tbed_argument *argument)
 {
-    return argument != NULL && (argument->type == TBED_ARG_U64 || argument->type == TBED_ARG_I64 ||
-                                argument->type == TBED_ARG_F64 || argument->type == TBED_ARG_BOOL);
+    if (argument == NULL)
+        return false;
+    return argument->type == TBED_ARG_U64 || argument->type == TBED_ARG_I64 ||
+           argument->type == TBED_ARG_BOOL ||
+           (argument->type == TBED_ARG_F64 && isfinite(argument->value.f64));
 }
 
 static bool put_member(void *context, const struct row_arg *arg)

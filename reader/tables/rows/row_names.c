@@ -25,17 +25,20 @@ void tbed_row_code_keep(struct row_codes *codes, uint64_t id, uint32_t code)
     uint32_t **place = &codes->leaves[id >> ROW_LEAF_BITS];
     uint32_t *leaf = __atomic_load_n(place, __ATOMIC_ACQUIRE);
     if (leaf == NULL) {
-        if (__atomic_fetch_add(&codes->leaf_count, 1, __ATOMIC_RELAXED) >= ROW_LEAF_MAX) {
-            __atomic_store_n(&codes->leaf_count, ROW_LEAF_MAX, __ATOMIC_RELAXED);
+        if (__atomic_load_n(&codes->made_count, __ATOMIC_RELAXED) >= ROW_LEAF_MAX)
             return;
-        }
         uint32_t *made = calloc((size_t)1 << ROW_LEAF_BITS, sizeof *made);
         if (made == NULL)
             return; /* then it is looked up again */
+        uint32_t at = __atomic_fetch_add(&codes->made_count, 1, __ATOMIC_RELAXED);
+        if (at >= ROW_LEAF_MAX) {
+            __atomic_store_n(&codes->made_count, ROW_LEAF_MAX, __ATOMIC_RELAXED);
+            free(made);
+            return;
+        }
+        codes->made[at] = made;
         if (__atomic_compare_exchange_n(place, &leaf, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
             leaf = made;
-        else
-            free(made);
     }
     __atomic_store_n(&leaf[id % (1u << ROW_LEAF_BITS)], code, __ATOMIC_RELEASE);
 }
@@ -90,10 +93,10 @@ bool tbed_row_names_open_foreign(struct row_names *names, struct table_names *te
 void tbed_row_names_close(struct row_names *names)
 {
     for (unsigned kind = 0; kind < ROW_NAME_KINDS; kind++) {
-        uint32_t **leaves = names->codes[kind].leaves;
-        for (size_t i = 0; leaves != NULL && i < ROW_CODE_IDS >> ROW_LEAF_BITS; i++)
-            free(leaves[i]);
-        free(leaves);
+        struct row_codes *codes = &names->codes[kind];
+        for (uint32_t i = 0; i < ROW_LEAF_MAX && i < codes->made_count; i++)
+            free(codes->made[i]);
+        free(codes->leaves);
     }
 }
 

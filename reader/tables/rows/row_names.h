@@ -22,13 +22,14 @@ enum row_name {
 };
 
 /* Ids below ROW_CODE_IDS are kept in a tree of two levels, up to a limit; others are looked up each time. */
-#define ROW_LEAF_BITS 12
-#define ROW_LEAF_MAX  3072u /* 48 MiB */
+#define ROW_LEAF_BITS 14
+#define ROW_LEAF_MAX  768u /* 48 MiB */
 #define ROW_CODE_IDS  (UINT64_C(1) << 30)
 
 struct row_codes {
     uint32_t **leaves; /* atomic; a code + 1; 0: not known */
-    uint32_t leaf_count;
+    uint32_t *made[ROW_LEAF_MAX];
+    uint32_t made_count; /* atomic */
 };
 
 #define ROW_CODE_NULL   UINT32_MAX /* there is no such name */

@@ -34,12 +34,13 @@ static inline void mm_times_load(const uint8_t *bytes, bool has_integers, struct
 static inline bool mm_event_may_be_interval(const uint8_t *bytes, enum mm_shape shape)
 {
     const uint8_t *times = bytes + (shape == MM_SHAPE_32 ? 20 : 12);
-    uint32_t low, upper;
+    uint32_t low, upper,
+        mark = shape == MM_SHAPE_24_NO_INTEGERS ? (uint32_t)MM_INSTANT_MARK : (uint32_t)MM_INTEGER_MARK;
     if (shape == MM_SHAPE_PAIRED)
         return true;
     memcpy(&low, times + 4, 4);
     memcpy(&upper, times + 8, 4);
-    return low < (uint32_t)MM_INTEGER_MARK || (upper & 0xFFFFu) != 0xFFFFu;
+    return low < mark || (upper & 0xFFFFu) != 0xFFFFu;
 }
 
 static inline void mm_event_load(const uint8_t *bytes, enum mm_shape shape, struct mm_event *event_ret)
