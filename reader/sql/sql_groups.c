@@ -282,7 +282,7 @@ static bool make_room_for_group(struct sql_groups *groups)
 {
     if (groups->group_count < groups->group_room)
         return true;
-    uint32_t room = groups->group_room > 0 ? groups->group_room + groups->group_room / 2 : 256;
+    uint32_t room = groups->group_room > 0 ? groups->group_room + groups->group_room / 2 : 16;
     struct group *grown = realloc(groups->groups, room * sizeof *grown);
     if (grown == NULL)
         return false;
@@ -430,7 +430,7 @@ static bool keep_first(struct sql_groups *groups, uint32_t count)
     for (uint32_t i = count; i < groups->group_count; i++)
         free_chunks(groups, &groups->groups[i]);
     groups->group_count = count;
-    groups->group_room = count > 256 ? count : 256;
+    groups->group_room = count > 16 ? count : 16;
     struct group *smaller = realloc(groups->groups, groups->group_room * sizeof *smaller);
     if (smaller == NULL)
         return false;

@@ -9,6 +9,8 @@
  */
 #include "reader/sql/sql_inside.h"
 
+#include <tracebed/exchange.h>
+
 #ifdef SQL_IS_BUILT
 
 #define KEEP_AFTER 2 /* scans by one cursor */
@@ -76,10 +78,25 @@ static int declare(sqlite3 *db, const struct tbed_table *about)
     return code;
 }
 
+/* The clocks of machines do not go back; times that a program or an import gave may. */
+static bool has_machine_clock(const struct sql_file *file)
+{
+    struct tbed_trace_info info;
+    if (tbed_format_of_file(file->path) != NULL)
+        return false; /* a reader may not be there yet */
+    struct tbed_reader *reader = tbed_tables_reader(file->tables, NULL);
+    if (reader == NULL)
+        return false;
+    tbed_reader_info(reader, &info);
+    return info.clock == TBED_CLOCK_X86_TSC || info.clock == TBED_CLOCK_ARM64_VIRTUAL;
+}
+
 /* The tables whose rows rise in their times. Spans are in the order of their ends. */
-static int time_column(const struct tbed_table *about)
+static int time_column(const struct sql_file *file, const struct tbed_table *about)
 {
     static const char *const tables[] = {"events", "instants", "counters", "messages", "flows"};
+    if (!has_machine_clock(file))
+        return -1;
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
         for (size_t k = 0; strcmp(about->name, tables[i]) == 0 && k < about->column_count; k++)
             if (strcmp(about->columns[k].name, "ts") == 0)
@@ -113,13 +130,13 @@ static int connect_table(struct sql_context *context, const char *path, const ch
     *table = (struct sql_table){.context = context,
                                 .file = sql_file_use(context, path, &error),
                                 .about = about,
-                                .is_analysis = is_analysis(about),
-                                .time_column = time_column(about)};
+                                .is_analysis = is_analysis(about)};
     if (table->file == NULL) {
         *message = sql_open_message(path, &error);
         free(table);
         return error.status == TBED_ERR_MEMORY ? SQLITE_NOMEM : SQLITE_ERROR;
     }
+    table->time_column = time_column(table->file, about);
     *table_ret = table;
     return SQLITE_OK;
 }
