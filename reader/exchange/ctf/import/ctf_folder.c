@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/exchange/ctf/ctf.h"
+#include "reader/exchange/ctf/import/ctf_import.h"
 
 #include <dirent.h>
 #include <fcntl.h>

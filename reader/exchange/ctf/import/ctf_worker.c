@@ -5,13 +5,13 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
-#include "reader/exchange/ctf/ctf.h"
+#include "reader/exchange/ctf/import/ctf_import.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
 #if __has_include(<babeltrace2/babeltrace.h>)
-#include "reader/exchange/ctf/ctf_fields.h"
+#include "reader/exchange/ctf/import/ctf_fields.h"
 #include "reader/symbols/process/symbol_worker.h"
 
 #include <dlfcn.h>

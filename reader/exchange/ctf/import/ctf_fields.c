@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: MIT
  */
 #if __has_include(<babeltrace2/babeltrace.h>)
-#include "reader/exchange/ctf/ctf_fields.h"
+#include "reader/exchange/ctf/import/ctf_fields.h"
 
 #define NAME_NBYTES  256
 #define DEPTH_MAX    8

@@ -15,8 +15,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef TRACEBED_EXCHANGE_CTF_H
-#define TRACEBED_EXCHANGE_CTF_H
+#ifndef TRACEBED_EXCHANGE_CTF_IMPORT_H
+#define TRACEBED_EXCHANGE_CTF_IMPORT_H
 
 #include <tracebed/exchange.h>
 
@@ -60,5 +60,12 @@ _Noreturn void tbed_ctf_worker_run(const struct ctf_folder *folder, int fd);
 /* Makes a trace in 'fd' of the records that 'records', a pipe or file, contains. */
 enum tbed_status tbed_ctf_records_import(int records, int fd, struct tbed_import_report *report,
                                          struct tbed_error *error_ret);
+
+/* ---- ctf_import.c: for the registry of formats, see exchange_format.h ---- */
+
+enum tbed_status tbed_ctf_open(const char *path, int fd, void **source_ret, struct tbed_error *error_ret);
+void tbed_ctf_close(void *source);
+enum tbed_status tbed_ctf_import(const void *source, int fd, struct tbed_import_report *report,
+                                 struct tbed_error *error_ret);
 
 #endif

@@ -5,7 +5,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/exchange/ctf/ctf_rules.h"
+#include "reader/exchange/ctf/import/ctf_rules.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /*
- * CTF in the registry of formats, and the process that reads it.
+ * A CTF trace imported: the process that reads it is started, and what it sends becomes a trace.
  *
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
-#include "reader/exchange/ctf/ctf.h"
+#include "reader/exchange/ctf/import/ctf_import.h"
 #include "reader/exchange/shared/exchange_format.h"
 #include "reader/exchange/shared/import_trace.h"
 #include "reader/exchange/shared/new_file.h"
@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static enum tbed_status open_folder(const char *path, int fd, void **source_ret, struct tbed_error *error_ret)
+enum tbed_status tbed_ctf_open(const char *path, int fd, void **source_ret, struct tbed_error *error_ret)
 {
     (void)fd;
     struct ctf_folder *folder = malloc(sizeof *folder);
@@ -32,7 +32,7 @@ static enum tbed_status open_folder(const char *path, int fd, void **source_ret,
     return tbed_exchange_fail(error_ret, TBED_ERR_NOT_A_TRACE);
 }
 
-static void close_folder(void *source)
+void tbed_ctf_close(void *source)
 {
     tbed_ctf_folder_free(source);
     free(source);
@@ -79,8 +79,8 @@ static int end(pid_t pid, int records)
     return status;
 }
 
-static enum tbed_status import_folder(const void *source, int fd, struct tbed_import_report *report,
-                                      struct tbed_error *error_ret)
+enum tbed_status tbed_ctf_import(const void *source, int fd, struct tbed_import_report *report,
+                                 struct tbed_error *error_ret)
 {
     const struct ctf_folder *folder = source;
     pid_t pid = 0;
@@ -96,15 +96,3 @@ static enum tbed_status import_folder(const void *source, int fd, struct tbed_im
         return tbed_exchange_fail(error_ret, TBED_ERR_NO_LIBRARY);
     return status;
 }
-
-const struct exchange_format tbed_exchange_ctf = {
-    .about = {.kind = TBED_FOREIGN_CTF,
-              .name = "ctf",
-              .summary = "folder of a CTF trace, of LTTng and others",
-              .extensions = "",
-              .can_import = true},
-    .has_path = tbed_ctf_folder_is,
-    .open = open_folder,
-    .close = close_folder,
-    .import = import_folder,
-};

@@ -1,0 +1,19 @@
+/*
+ * The Common Trace Format in the registry of formats.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reader/exchange/ctf/import/ctf_import.h"
+#include "reader/exchange/shared/exchange_format.h"
+
+const struct exchange_format tbed_exchange_ctf = {
+    .about = {.kind = TBED_FOREIGN_CTF,
+              .name = "ctf",
+              .summary = "a folder of the Common Trace Format 1.8, of LTTng and others",
+              .extensions = "",
+              .can_import = true},
+    .has_path = tbed_ctf_folder_is,
+    .open = tbed_ctf_open,
+    .close = tbed_ctf_close,
+    .import = tbed_ctf_import,
+};
