@@ -122,6 +122,8 @@ static bool counts(struct export_walk *walk, const struct export_visitor *visito
     case TBED_EVENT_ALLOC:
     case TBED_EVENT_FREE:
     case TBED_EVENT_REALLOC:
+        if (visitor->takes_allocations)
+            return true;
         walk->allocation_count++;
         tbed_export_note(walk,
                          visitor->live == NULL    ? TBED_EXPORT_NOTE_ALLOCATIONS

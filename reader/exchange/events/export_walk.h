@@ -41,6 +41,7 @@ struct export_visitor {
     void (*open_thread)(void *context);
     void (*step)(void *context, const struct tbed_step *step);
     void (*close_thread)(void *context);
+    bool takes_allocations; /* 'step' writes allocation events; 'live' is NULL */
     /* Bytes live in a process; 0: streams without one. NULL: the format has no counters. */
     void (*live)(void *context, uint64_t pid, int64_t ns, uint64_t nbytes);
     void (*close_trace)(void *context);

@@ -19,6 +19,7 @@ enum otlp_kind { OTLP_SPANS, OTLP_LOGS, OTLP_METRICS, OTLP_KIND_COUNT };
 struct otlp_open { /* a span whose end is to come */
     uint64_t begin_tick, span_id;
     int64_t begin;
+    size_t depth;
     uint32_t id;
 };
 

@@ -101,12 +101,15 @@ static void push(struct otlp *otlp, struct otlp_open **items, size_t *count, siz
     (*items)[(*count)++] = open;
 }
 
-static void take_begin(struct otlp *otlp, const struct tbed_assembled *span)
+static void take_begin(struct otlp *otlp, const struct tbed_assembled *span, size_t depth)
 {
     int64_t begin = tbed_export_time(&otlp->walk, span->begin_tick);
     push(otlp, &otlp->open, &otlp->open_count, &otlp->open_room,
-         (struct otlp_open){
-             .begin_tick = span->begin_tick, .span_id = next_span_id(otlp), .begin = begin, .id = span->id});
+         (struct otlp_open){.begin_tick = span->begin_tick,
+                            .span_id = next_span_id(otlp),
+                            .begin = begin,
+                            .depth = depth,
+                            .id = span->id});
     tbed_export_nest_begin(&otlp->nest, begin);
 }
 
@@ -116,6 +119,15 @@ static size_t find(const struct otlp_open *items, size_t count, const struct tbe
     while (count > 0 && (items[count - 1].begin_tick != span->begin_tick || items[count - 1].id != span->id))
         count--;
     return count;
+}
+
+/* An END may give another begin than the BEGIN had. */
+static size_t find_open(const struct otlp *otlp, const struct tbed_step *step)
+{
+    size_t at = step->span->is_whole ? 0 : find(otlp->open, otlp->open_count, step->span);
+    bool is_innermost = at == 0 && !step->span->is_whole && step->event != NULL && otlp->open_count > 0 &&
+                        otlp->open[otlp->open_count - 1].depth == step->depth;
+    return is_innermost ? otlp->open_count : at;
 }
 
 static void take_whole(struct otlp *otlp, const struct tbed_step *step, const struct export_span *span)
@@ -182,12 +194,12 @@ void otlp_step(void *context, const struct tbed_step *step)
 {
     struct otlp *otlp = context;
     if (step->kind == TBED_STEP_BEGIN) {
-        take_begin(otlp, step->span);
+        take_begin(otlp, step->span, step->depth);
     } else if (step->kind == TBED_STEP_EVENT) {
         otlp_put_event(otlp, step->event);
     } else {
         struct export_span span = tbed_export_span(&otlp->walk, step);
-        size_t at = step->span->is_whole ? 0 : find(otlp->open, otlp->open_count, step->span);
+        size_t at = find_open(otlp, step);
         if (at > 0)
             take_ended(otlp, step, &span, at);
         else

@@ -45,6 +45,7 @@ struct perfetto_counter {
 /* A span whose begin has been written. */
 struct perfetto_open {
     uint64_t begin_tick;
+    size_t depth;
     uint32_t id;
     bool is_skipped; /* too deep */
 };

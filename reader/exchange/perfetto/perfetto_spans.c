@@ -85,12 +85,17 @@ static void pop_to(struct perfetto *perfetto, size_t at, int64_t end)
 }
 
 /* Whether the begin of the span has been written, or skipped; it is forgotten then. */
-static bool take_open(struct perfetto *perfetto, const struct tbed_assembled *span, int64_t end,
+static bool take_open(struct perfetto *perfetto, const struct tbed_step *step, int64_t end,
                       bool *is_skipped_ret)
 {
+    const struct tbed_assembled *span = step->span;
     size_t at = perfetto->open_count;
+    /* An END may give another begin than the BEGIN had. */
+    bool is_innermost = at > 0 && step->event != NULL && perfetto->open[at - 1].depth == step->depth;
     while (at > 0 && !is_of(&perfetto->open[at - 1], span))
         at--;
+    if (at == 0 && is_innermost)
+        at = perfetto->open_count;
     if (at > 0) {
         *is_skipped_ret = perfetto->open[at - 1].is_skipped;
         pop_to(perfetto, at - 1, end);
@@ -132,11 +137,12 @@ static void put_end(struct perfetto *perfetto, const struct tbed_step *step, uin
     perfetto_end_event(perfetto, ns, &perfetto->out->text);
 }
 
-static void take_begin(struct perfetto *perfetto, const struct tbed_assembled *span)
+static void take_begin(struct perfetto *perfetto, const struct tbed_assembled *span, size_t depth)
 {
     bool is_skipped = perfetto->open_count >= PERFETTO_DEPTH_MAX;
     push(perfetto, &perfetto->open, &perfetto->open_count, &perfetto->open_room,
-         (struct perfetto_open){.begin_tick = span->begin_tick, .id = span->id, .is_skipped = is_skipped});
+         (struct perfetto_open){
+             .begin_tick = span->begin_tick, .depth = depth, .id = span->id, .is_skipped = is_skipped});
     if (is_skipped)
         return;
     int64_t ns = tbed_export_time(&perfetto->walk, span->begin_tick);
@@ -176,7 +182,7 @@ static void take_end(struct perfetto *perfetto, const struct tbed_step *step)
 {
     struct export_span span = tbed_export_span(&perfetto->walk, step);
     bool is_skipped = false;
-    if (step->span->is_whole || !take_open(perfetto, step->span, span.end, &is_skipped))
+    if (step->span->is_whole || !take_open(perfetto, step, span.end, &is_skipped))
         put_whole(perfetto, step, &span);
     else if (is_skipped)
         tbed_export_note(&perfetto->walk, TBED_EXPORT_NOTE_DEEP, 1);
@@ -190,7 +196,7 @@ void perfetto_step(void *context, const struct tbed_step *step)
     switch (step->kind) {
     case TBED_STEP_BEGIN:
         if (!perfetto->is_disordered)
-            take_begin(perfetto, step->span);
+            take_begin(perfetto, step->span, step->depth);
         break;
     case TBED_STEP_END:
     case TBED_STEP_OPEN:

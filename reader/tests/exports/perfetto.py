@@ -122,8 +122,8 @@ class Opened:
             sys.exit("a process or thread has a parent")
         if track["parent_uuid"] and track["parent_uuid"][0] not in self.tracks:
             sys.exit("a track is inside one that is not described")
-        if uuid in self.tracks and self.tracks[uuid] != track and not track["process"]:
-            sys.exit("two tracks have one number")
+        if uuid in self.tracks and self.tracks[uuid]["name"] != track["name"] and not track["process"]:
+            sys.exit(f"two tracks have one number: {self.tracks[uuid]} {track}")
         self.tracks[uuid] = track
         for process in track["process"]:
             if self.processes.setdefault(process["pid"][0], uuid) != uuid:

@@ -98,7 +98,10 @@ static void spans_are_written_when_they_end(void **state)
     struct tbed_reader *reader = read_back(to);
     assert_int_equal(see_all(reader, seen, 8), 3);
     expect_seen(&seen[0], TBED_EVENT_INSTANT, "tick", "Instant");
-    expect_seen(&seen[1], TBED_EVENT_SPAN, "parse\x1E" "bytes=7", "GenericActivity");
+    expect_seen(&seen[1], TBED_EVENT_SPAN,
+                "parse\x1E"
+                "bytes=7",
+                "GenericActivity");
     expect_seen(&seen[2], TBED_EVENT_SPAN, "load", "GenericActivity");
     assert_int_equal(seen[2].begin, 0);
     assert_true(seen[1].begin <= seen[0].end && seen[0].end <= seen[1].end && seen[1].end <= seen[2].end);

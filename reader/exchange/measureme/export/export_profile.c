@@ -186,6 +186,7 @@ static enum tbed_status export_into(struct tbed_reader *reader, int fd,
         return tbed_exchange_fail(error, TBED_ERR_MEMORY);
     enum tbed_status status = export_all(&export);
     tbed_export_free(&export);
+    tbed_export_texts_free(export.texts);
     bool is_written = tbed_page_writer_close(&export.pages);
     errno = export.pages.failed_errno;
     if (!is_written)

@@ -457,5 +457,4 @@ void tbed_export_free(struct export *export)
     free(export->names);
     tbed_hashmap_free(&export->cuts.map);
     free(export->virtuals);
-    tbed_export_texts_free(export->texts);
 }
