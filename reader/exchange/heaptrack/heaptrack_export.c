@@ -125,9 +125,10 @@ static void put_head(struct heaptrack *heaptrack)
     char name[256] = "<unknown>";
     size_t nbytes = strlen(name);
     if (tbed_process_get(heaptrack->reader, 0, &process) && process.name_id != TBED_ID_INVALID)
-        nbytes = tbed_id_text(heaptrack->reader, process.name_id, TBED_NAME_ALL, name, sizeof name);
+        nbytes = tbed_frame_name(heaptrack->reader, process.name_id, name, sizeof name);
+    heaptrack->is_out_of_memory |= nbytes == SIZE_MAX;
     tbed_text_puts(text, "v 10400 2\nX ");
-    tbed_text_put_inert(text, name, nbytes < sizeof name ? nbytes : sizeof name - 1, "");
+    tbed_text_put_inert(text, name, nbytes != SIZE_MAX ? nbytes : 0, "");
     tbed_text_puts(text, "\nI 1000 0\n");
 }
 

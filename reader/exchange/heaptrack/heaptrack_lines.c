@@ -67,9 +67,9 @@ static uint64_t put_module(struct heaptrack *heaptrack, uint32_t id, uint64_t *p
     *pc_ret = 0;
     if (!tbed_location_find(heaptrack->reader, id, &unit, pc_ret))
         return 0;
-    size_t nbytes = tbed_id_text(heaptrack->reader, unit.name_id, TBED_NAME_ALL, name, sizeof name);
+    size_t nbytes = tbed_frame_name(heaptrack->reader, unit.name_id, name, sizeof name);
     uint32_t text =
-        tbed_text_table_add(&heaptrack->frames.texts, name, nbytes < sizeof name ? nbytes : sizeof name - 1);
+        nbytes != SIZE_MAX ? tbed_text_table_add(&heaptrack->frames.texts, name, nbytes) : TEXT_TABLE_NONE;
     heaptrack->is_out_of_memory |= text == TEXT_TABLE_NONE;
     return text != TEXT_TABLE_NONE ? put_string(heaptrack, text) : 0;
 }

@@ -233,7 +233,11 @@ static void put_mapping(struct pprof_export *export, const struct mapping_use *u
     static const char digits[] = "0123456789abcdef";
     struct tbed_text *text = &export->out->text;
     char name[NAME_NBYTES], build_id[128];
-    size_t nbytes = tbed_id_text(export->sums.reader, use->unit.name_id, TBED_NAME_ALL, name, sizeof name);
+    size_t nbytes = tbed_frame_name(export->sums.reader, use->unit.name_id, name, sizeof name);
+    if (nbytes == SIZE_MAX) {
+        export->is_out_of_memory = true;
+        return;
+    }
     size_t id_nbytes = 0;
     for (uint32_t i = 0; i < use->unit.build_id_nbytes && id_nbytes < sizeof build_id; i++) {
         build_id[id_nbytes++] = digits[use->unit.build_id[i] >> 4];
@@ -242,8 +246,7 @@ static void put_mapping(struct pprof_export *export, const struct mapping_use *u
     size_t at = tbed_proto_begin(text, PPROF_MAPPING);
     tbed_proto_u64(text, PPROF_MAPPING_ID, number);
     tbed_proto_u64(text, PPROF_MAPPING_LIMIT, use->limit);
-    tbed_proto_u64(text, PPROF_MAPPING_FILE,
-                   text_number(export, name, nbytes < sizeof name ? nbytes : sizeof name - 1));
+    tbed_proto_u64(text, PPROF_MAPPING_FILE, text_number(export, name, nbytes));
     tbed_proto_u64(text, PPROF_MAPPING_BUILD_ID, text_number(export, build_id, id_nbytes));
     /* What is not known here, pprof cannot find either, as the build may no longer be there. */
     for (uint32_t has = PPROF_MAPPING_HAS_FUNCTIONS; has <= PPROF_MAPPING_HAS_INLINES; has++)

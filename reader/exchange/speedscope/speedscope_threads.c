@@ -10,12 +10,10 @@
  */
 #include "reader/core/base/json.h"
 #include "reader/core/base/workers.h"
+#include "reader/core/names/id_info.h"
 #include "reader/core/names/label.h"
 #include "reader/exchange/speedscope/speedscope.h"
 #include "reader/exchange/stacks/left_out.h"
-
-#include <inttypes.h>
-#include <stdio.h>
 
 #define PROFILES_MAX 64u /* of a thread; bounds the time that a hostile trace can cost */
 #define NAME_NBYTES  1024u
@@ -26,13 +24,13 @@
 static uint32_t make_frame(struct speedscope *speedscope, uint32_t id)
 {
     char place[NAME_NBYTES];
-    struct tbed_id_info info;
+    struct tbed_location location;
     struct tbed_label label = {0};
     struct tbed_stack_row row = {.label = place, .depth = 1, .id = id};
-    if (tbed_id_resolve(speedscope->reader, id, &info) && info.kind != TBED_ID_KIND_STRING) {
-        size_t nbytes = tbed_id_text(speedscope->reader, id, TBED_NAME_ALL, place, sizeof place);
-        row.label_nbytes = nbytes < sizeof place ? nbytes : sizeof place - 1;
-        return tbed_frame_table_row(&speedscope->frames, &row);
+    enum tbed_id_kind kind = tbed_id_find(speedscope->reader, id, &location);
+    if (kind == TBED_ID_KIND_CODE || kind == TBED_ID_KIND_NATIVE) {
+        row.label_nbytes = tbed_frame_name(speedscope->reader, id, place, sizeof place);
+        return row.label_nbytes == SIZE_MAX ? FRAME_NONE : tbed_frame_table_row(&speedscope->frames, &row);
     }
     struct tbed_label_strings strings = tbed_label_strings(speedscope->reader);
     bool fine = tbed_label_make_row(&strings, id, &label);
@@ -189,32 +187,47 @@ static void put_events(struct speedscope *speedscope)
     tbed_text_puts(text, "}");
 }
 
+/* "make (1234) ": a name and a number. */
+static void put_numbered(struct speedscope *speedscope, struct tbed_text *name, uint32_t id,
+                         const char *unnamed, uint32_t number)
+{
+    char text[NAME_NBYTES];
+    size_t nbytes = id != TBED_ID_INVALID ? tbed_frame_name(speedscope->reader, id, text, sizeof text) : 0;
+    speedscope->is_out_of_memory |= nbytes == SIZE_MAX;
+    if (nbytes != SIZE_MAX && nbytes > 0)
+        tbed_text_put(name, text, nbytes);
+    else
+        tbed_text_puts(name, unnamed);
+    tbed_text_puts(name, " (");
+    tbed_text_u64(name, number);
+    tbed_text_puts(name, ")");
+}
+
 /* "make (1234) worker (1240)" */
-static size_t put_thread_name(const struct speedscope *speedscope, const struct tbed_stream_info *stream,
-                              char name[NAME_NBYTES], unsigned beside)
+static void put_thread_name(struct speedscope *speedscope, const struct tbed_stream_info *stream,
+                            struct tbed_text *name, unsigned beside)
 {
     struct tbed_process_info process;
-    char text[256];
-    int nbytes = 0;
     if (tbed_speedscope_process(speedscope->reader, stream->process, &process)) {
-        tbed_id_text(speedscope->reader, process.name_id, TBED_NAME_ALL, text, sizeof text);
-        nbytes = snprintf(name, NAME_NBYTES, "%s (%" PRIu32 ") ",
-                          process.name_id != TBED_ID_INVALID ? text : "process", process.pid);
+        put_numbered(speedscope, name, process.name_id, "process", process.pid);
+        tbed_text_puts(name, " ");
     }
-    tbed_id_text(speedscope->reader, stream->name_id, TBED_NAME_ALL, text, sizeof text);
-    nbytes += snprintf(name + nbytes, NAME_NBYTES - (size_t)nbytes, "%s (%" PRIu32 ")",
-                       stream->name_id != TBED_ID_INVALID ? text : "thread", stream->tid);
-    if (beside > 0)
-        nbytes += snprintf(name + nbytes, NAME_NBYTES - (size_t)nbytes, ", beside %u", beside);
-    return (size_t)nbytes;
+    put_numbered(speedscope, name, stream->name_id, "thread", stream->tid);
+    if (beside > 0) {
+        tbed_text_puts(name, ", beside ");
+        tbed_text_u64(name, beside);
+    }
+    speedscope->is_out_of_memory |= name->is_out_of_memory;
 }
 
 static void put_profile(struct speedscope *speedscope, const struct tbed_stream_info *stream, unsigned beside)
 {
-    char name[NAME_NBYTES];
-    size_t nbytes = put_thread_name(speedscope, stream, name, beside);
+    struct tbed_text name = {0};
+    put_thread_name(speedscope, stream, &name, beside);
     bool is_time = speedscope->info.clock != TBED_CLOCK_USER;
-    tbed_speedscope_open_profile(speedscope, "evented", name, nbytes, is_time ? "nanoseconds" : "none");
+    tbed_speedscope_open_profile(speedscope, "evented", name.bytes, name.nbytes,
+                                 is_time ? "nanoseconds" : "none");
+    free(name.bytes);
     put_events(speedscope);
 }
 

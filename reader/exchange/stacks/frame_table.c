@@ -5,6 +5,9 @@
  */
 #include "reader/exchange/stacks/frame_table.h"
 
+#include "format/base/utf8.h"
+#include "reader/core/names/id_info.h"
+
 #define FRAMES_MAX  64u /* functions inlined at one place */
 #define NAME_NBYTES 4096u
 
@@ -54,28 +57,44 @@ void tbed_frame_table_turn(struct frame_table *table, const struct tbed_reader *
 
 uint32_t tbed_frame_table_row(struct frame_table *table, const struct tbed_stack_row *row)
 {
-    struct tbed_id_info info;
-    if (row->depth == 0 || row->id == TBED_ID_INVALID || !tbed_id_resolve(table->reader, row->id, &info))
+    if (row->depth == 0 || row->id == TBED_ID_INVALID)
         return tbed_frame_table_add(table, row->label, row->label_nbytes, NULL, 0);
+    bool is_complete = true;
+    struct tbed_id_info info = tbed_id_describe(table->reader, row->id, &is_complete);
+    if (!is_complete)
+        return FRAME_NONE;
     bool is_code = info.kind != TBED_ID_KIND_STRING && info.function != NULL && info.file != NULL;
     if (is_code)
         return tbed_frame_table_add(table, info.function, strlen(info.function), info.file, info.line);
     return tbed_frame_table_add(table, row->label, row->label_nbytes, info.file, info.line);
 }
 
+size_t tbed_frame_name(const struct tbed_reader *reader, uint32_t id, char *buffer, size_t room)
+{
+    size_t nbytes = tbed_id_spell(reader, id, TBED_NAME_ALL, buffer, room);
+    return nbytes == TBED_NO_MEMORY || nbytes < room
+               ? nbytes
+               : tbed_utf8_cut_nbytes((const uint8_t *)buffer, room - 1);
+}
+
 /* A place of which nothing is known but its address, or a string. */
 static uint32_t add_unknown(struct frame_table *table, uint32_t id, const char *file, uint32_t line)
 {
     char name[NAME_NBYTES];
-    size_t nbytes = tbed_id_text(table->reader, id, TBED_NAME_ALL, name, sizeof name);
-    nbytes = nbytes < sizeof name ? nbytes : sizeof name - 1;
-    return tbed_frame_table_add(table, name, nbytes, file, line);
+    size_t nbytes = tbed_frame_name(table->reader, id, name, sizeof name);
+    return nbytes == SIZE_MAX ? FRAME_NONE : tbed_frame_table_add(table, name, nbytes, file, line);
 }
 
 static bool add_frames(struct frame_table *table, uint32_t id, struct frame_place *place)
 {
     struct tbed_frame frames[FRAMES_MAX];
-    size_t count = tbed_id_frames(table->reader, id, frames, FRAMES_MAX);
+    struct tbed_location location;
+    bool is_complete = true;
+    size_t count = 0;
+    if (tbed_location_resolve(table->reader, id, &location))
+        count = tbed_place_frames(table->reader, &location, frames, FRAMES_MAX, &is_complete);
+    if (!is_complete)
+        return false;
     count = count < FRAMES_MAX ? count : FRAMES_MAX;
     if (count == 0)
         frames[count++] = (struct tbed_frame){0};

@@ -58,6 +58,9 @@ uint32_t tbed_frame_table_row(struct frame_table *table, const struct tbed_stack
 /* The frames of a place, at least one. Valid until the next place is added. NULL: no memory. */
 const struct frame_place *tbed_frame_table_place(struct frame_table *table, uint32_t id);
 
+/* The name of an id, at most 'room' - 1 bytes of it. SIZE_MAX: no memory. */
+size_t tbed_frame_name(const struct tbed_reader *reader, uint32_t id, char *buffer, size_t room);
+
 void tbed_frame_table_free(struct frame_table *table);
 
 #endif

@@ -8,6 +8,8 @@
  */
 #include "reader/exchange/stacks/memory_rows.h"
 
+#include "reader/core/names/id_info.h"
+
 /* ---- Names ---- */
 
 /* Replaces bytes that would look like the end of a frame or sort before it. */
@@ -30,8 +32,10 @@ static size_t stack_name(void *context, uint32_t id, char *buffer, size_t buffer
         locations[count++] = id;
     while (count-- > 0) {
         room = nbytes < buffer_nbytes ? buffer_nbytes - nbytes : 0;
-        size_t own = tbed_id_text(reader, locations[count], TBED_NAME_FUNCTION,
-                                  room > 0 ? buffer + nbytes : NULL, room);
+        size_t own = tbed_id_spell(reader, locations[count], TBED_NAME_FUNCTION,
+                                   room > 0 ? buffer + nbytes : NULL, room);
+        if (own == TBED_NO_MEMORY)
+            return TBED_NO_MEMORY;
         if (own < room)
             clean(buffer + nbytes, own);
         nbytes += own;

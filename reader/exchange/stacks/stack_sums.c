@@ -108,17 +108,11 @@ static void prepare(void *context, const uint32_t *ids, size_t count)
     tbed_names_prepare(context, ids, count, true);
 }
 
-static size_t name(void *context, uint32_t id, char *buffer, size_t buffer_nbytes)
-{
-    return tbed_id_text(context, id, TBED_NAME_ALL, buffer, buffer_nbytes);
-}
-
 enum tbed_status tbed_stack_sums_sites(struct stack_sums *sums, size_t index)
 {
     turn(sums, index);
     struct tbed_analysis_options options = {.size = sizeof options,
                                             .thread_count = sums->job->options.thread_count,
-                                            .name = name,
                                             .name_context = sums->reader,
                                             .prepare = prepare,
                                             .filter = sums->filter,

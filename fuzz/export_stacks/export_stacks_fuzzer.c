@@ -1,0 +1,102 @@
+/*
+ * Whatever traces contain, what is exported as folded stacks, pprof, callgrind, speedscope and heaptrack is read by strict
+ * parsers, of time and of memory, of one trace and of several. The output does not depend on the number of threads.
+ *
+ * The first byte behind the last complete page says whether a part of the time is left out.
+ *
+ * Mutator: trace
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include <string.h>
+#include <sys/stat.h>
+#include <tracebed/export.h>
+#include <unistd.h>
+
+#include "fuzz/support/choices.h"
+#include "fuzz/support/fuzz.h"
+#include "fuzz/support/strict.h"
+#include "fuzz/support/strict_stacks.h"
+
+struct output {
+    char *bytes;
+    size_t nbytes;
+};
+
+static struct output export(const char *name, struct tbed_reader *const *readers, size_t count,
+                            const struct tbed_export_options *options, struct tbed_export_result *result)
+{
+    struct output output;
+    struct stat status;
+    int fd = file_of_input(NULL, 0);
+    const struct tbed_format *format = tbed_format_find(name);
+    REQUIRE(tbed_export_fd(format, readers, count, fd, options, result, NULL) == TBED_OK);
+    REQUIRE(fstat(fd, &status) == 0 && (uint64_t)status.st_size == result->nbytes);
+    output.nbytes = (size_t)status.st_size;
+    output.bytes = malloc(output.nbytes + 1);
+    REQUIRE(output.bytes != NULL);
+    REQUIRE(pread(fd, output.bytes, output.nbytes, 0) == (ssize_t)output.nbytes && close(fd) == 0);
+    return output;
+}
+
+static void check_output(const char *name, struct output output, const struct tbed_export_result *result)
+{
+    uint64_t sample_count = 0;
+    if (strcmp(name, "folded") == 0)
+        REQUIRE(is_folded(output.bytes, output.nbytes));
+    else if (strcmp(name, "pprof") == 0)
+        REQUIRE(is_pprof((const uint8_t *)output.bytes, output.nbytes, &sample_count) &&
+                sample_count == result->written_count);
+    else if (strcmp(name, "callgrind") == 0)
+        REQUIRE(is_callgrind(output.bytes, output.nbytes));
+    else if (strcmp(name, "speedscope") == 0)
+        REQUIRE(is_speedscope(output.bytes, output.nbytes));
+    else
+        REQUIRE(is_heaptrack(output.bytes, output.nbytes));
+}
+
+static void check(const char *name, struct tbed_reader *const *readers, size_t count,
+                  struct tbed_export_options options)
+{
+    struct tbed_export_result result = {0}, again = {0};
+    options.thread_count = 1;
+    struct output output = export(name, readers, count, &options, &result);
+    check_output(name, output, &result);
+    options.thread_count = 3;
+    struct output other = export(name, readers, count, &options, &again);
+    REQUIRE(output.nbytes == other.nbytes && memcmp(output.bytes, other.bytes, output.nbytes) == 0);
+    REQUIRE(memcmp(result.notes, again.notes, sizeof result.notes) == 0);
+    free(output.bytes);
+    free(other.bytes);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
+{
+    static const char *const sums[] = {"folded", "pprof", "callgrind", "speedscope"};
+    struct tbed_reader *reader = open_input(data, nbytes);
+    struct tbed_trace_info info;
+    struct tbed_filter *filter = NULL;
+    if (reader == NULL)
+        return 0;
+    tbed_reader_limit_text(reader, 0);
+    tbed_reader_info(reader, &info);
+    struct tbed_filter_options cut = {.size = sizeof cut,
+                                      .begin_tick = info.first_tick + (info.last_tick - info.first_tick) / 3};
+    if (choice_at(data, nbytes, 0) % 2 == 1)
+        REQUIRE(tbed_filter_make(reader, &cut, &filter, NULL) == TBED_OK);
+    struct tbed_reader *readers[] = {reader, reader};
+    const struct tbed_filter *filters[] = {filter, NULL};
+    struct tbed_export_options options = {.size = sizeof options, .filters = filters};
+    for (size_t i = 0; i < sizeof sums / sizeof sums[0]; i++) {
+        options.by_memory = false;
+        check(sums[i], readers, 2, options);
+        options.by_memory = true;
+        check(sums[i], readers, 1, options);
+    }
+    options.by_memory = false;
+    check("heaptrack", readers, 1, options);
+    tbed_filter_close(filter);
+    tbed_reader_close(reader);
+    return 0;
+}
