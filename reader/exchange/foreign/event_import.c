@@ -21,7 +21,7 @@ enum tbed_status tbed_event_import_open(struct event_import *import, int fd,
         .given_ticks = true,
         .given_ticks_per_second = 1000000000,
     };
-    *import = (struct event_import){.report = report, .first_time = UINT64_MAX};
+    *import = (struct event_import){.report = report, .first_time = UINT64_MAX, .first_begin = UINT64_MAX};
     return tbed_writer_open_fd(fd, &options, &import->writer, error);
 }
 
@@ -189,6 +189,9 @@ static void note_time(struct event_import *import, const struct event_row *row)
         track->last_end = row->time;
     }
     import->first_time = first < import->first_time ? first : import->first_time;
+    bool begins = row->type == EVENT_ROW_BEGIN || row->type == EVENT_ROW_OPEN;
+    if (begins && row->time < import->first_begin)
+        import->first_begin = row->time;
 }
 
 void tbed_event_put(struct event_import *import, const struct event_row *row)

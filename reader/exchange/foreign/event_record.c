@@ -133,6 +133,8 @@ static enum tbed_status record(struct recording *recording, const struct event_r
                                      .severity = row->severity,
                                      .arguments = recording->arguments,
                                      .argument_count = row->argument_count};
+    if (row->type == EVENT_ROW_END && row->severity != 0)
+        event.type = TBED_GIVEN_LEAVE; /* with an end of 0: never */
     recording->tick = event.tick;
     if (row->type == EVENT_ROW_OPEN && row->other + recording->shift > recording->last_tick)
         recording->last_tick = row->other + recording->shift;

@@ -83,18 +83,26 @@ void tbed_event_row_arguments(const struct event_row *row, struct tbed_argument 
     }
 }
 
+/* Spans that never ended come after all else of the time at which they begin: what came last in the file is around the rest. */
+static bool is_open(const struct event_row *row)
+{
+    return row->type == EVENT_ROW_OPEN;
+}
+
 static int compare(const struct event_row *a, const struct event_row *b)
 {
     if (a->track != b->track)
         return a->track < b->track ? -1 : 1;
-    return a->time < b->time ? -1 : a->time > b->time;
+    if (a->time != b->time)
+        return a->time < b->time ? -1 : 1;
+    return (int)is_open(a) - (int)is_open(b);
 }
 
 static int compare_places(const void *left, const void *right)
 {
     const struct event_row *a = *(struct event_row *const *)left, *b = *(struct event_row *const *)right;
-    int order = compare(a, b);
-    return order != 0 ? order : a < b ? -1 : a > b;
+    int order = compare(a, b), place = a < b ? -1 : a > b;
+    return order != 0 ? order : is_open(a) ? -place : place;
 }
 
 /* ---- Runs ---- */
@@ -102,7 +110,8 @@ static int compare_places(const void *left, const void *right)
 static void sort(struct event_rows *rows)
 {
     size_t in_order = 1;
-    while (in_order < rows->row_count && compare(rows->rows[in_order - 1], rows->rows[in_order]) <= 0)
+    while (in_order < rows->row_count &&
+           compare_places(&rows->rows[in_order - 1], &rows->rows[in_order]) <= 0)
         in_order++;
     if (in_order < rows->row_count)
         qsort(rows->rows, rows->row_count, sizeof(struct event_row *), compare_places);
@@ -199,7 +208,7 @@ struct merge {
 static bool is_before(const struct run_reader *a, const struct run_reader *b)
 {
     int order = compare(a->row, b->row);
-    return order != 0 ? order < 0 : a < b;
+    return order != 0 ? order < 0 : is_open(a->row) ? a > b : a < b;
 }
 
 static void sift_down(struct merge *merge, size_t at)

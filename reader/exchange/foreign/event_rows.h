@@ -20,7 +20,7 @@
 enum event_row_type {
     EVENT_ROW_SPAN,
     EVENT_ROW_BEGIN,
-    EVENT_ROW_END,
+    EVENT_ROW_END,  /* with a severity: the span leaves the stack, but never ends */
     EVENT_ROW_OPEN, /* a span that never ended: 'time' is its begin, 'other' the last time known of it */
     EVENT_ROW_INSTANT,
     EVENT_ROW_COUNTER, /* the first argument is the value */

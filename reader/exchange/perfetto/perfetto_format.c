@@ -1,8 +1,10 @@
 /*
- * Perfetto's protobuf in the registry of formats: export.
+ * Perfetto's protobuf in the registry of formats.
  *
  * SPDX-License-Identifier: MIT
  */
+#include "reader/exchange/foreign/foreign_file.h"
+#include "reader/exchange/perfetto/import/perfetto_import.h"
 #include "reader/exchange/perfetto/perfetto.h"
 #include "reader/exchange/shared/new_file.h"
 
@@ -65,7 +67,8 @@ const struct exchange_format tbed_exchange_perfetto = {
     .about = {.kind = TBED_FOREIGN_PERFETTO,
               .name = "perfetto",
               .summary = "protobuf for ui.perfetto.dev and trace_processor",
-              .extensions = ".pftrace",
+              .extensions = ".pftrace .perfetto-trace .pftrace.gz",
+              .can_import = true,
               .can_export = true,
               .has_export = true,
               .exports_many = true,
@@ -73,4 +76,8 @@ const struct exchange_format tbed_exchange_perfetto = {
               .compresses = true,
               .skips = true},
     .export_file = export_file,
+    .has_start = tbed_perfetto_has_start,
+    .open = tbed_foreign_file_open,
+    .close = tbed_foreign_file_close,
+    .import = tbed_perfetto_import,
 };

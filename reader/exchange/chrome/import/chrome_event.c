@@ -119,9 +119,9 @@ static bool add_arguments(struct chrome_import *chrome, const struct chrome_fiel
 /* ---- Counters ---- */
 
 static uint32_t join(struct chrome_import *chrome, struct chrome_piece a, const char *between,
-                     struct chrome_piece b, const char *after)
+                     struct chrome_piece b)
 {
-    const struct chrome_piece pieces[] = {a, {between, strlen(between)}, b, {after, strlen(after)}};
+    const struct chrome_piece pieces[] = {a, {between, strlen(between)}, b};
     char name[NAME_NMAX];
     size_t nbytes = 0;
     for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
@@ -163,7 +163,7 @@ static uint32_t counter_of(struct chrome_import *chrome, const struct chrome_fie
             describe(chrome, name, unit);
     }
     bool has_name = series->unit == unit_id && is_alone;
-    return has_name ? name : join(chrome, tbed_chrome_text(chrome, &fields->name), " ", unit, "");
+    return has_name ? name : join(chrome, tbed_chrome_text(chrome, &fields->name), " ", unit);
 }
 
 static size_t count_members(const struct json_value *object)
@@ -180,12 +180,12 @@ static void take_counter(struct chrome_import *chrome, const struct chrome_field
                          struct event_row *row)
 {
     struct json_value key, value, number;
-    uint32_t name = row->id;
+    uint32_t name = row->id; /* an id is an argument in the name */
     if (fields->args.type != JSON_OBJECT)
         return;
     if (fields->id.type != JSON_NULL)
-        name = join(chrome, tbed_chrome_text(chrome, &fields->name), "[",
-                    tbed_chrome_text(chrome, &fields->id), "]");
+        name = join(chrome, tbed_chrome_text(chrome, &fields->name), "\x1E",
+                    tbed_chrome_text(chrome, &fields->id));
     bool is_alone = count_members(&fields->args) == 1;
     struct json_in in = tbed_json_in_inside(&fields->args);
     row->type = EVENT_ROW_COUNTER;

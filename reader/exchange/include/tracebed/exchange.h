@@ -137,7 +137,8 @@ const char *tbed_rtl_odd_text(enum tbed_rtl_odd odd); /* a description of the cl
     X(NAMES, "names", "name", "of an end that differs from its span's")                                      \
     X(VALUES, "values", "value", "of a counter that is no number")                                           \
     X(METADATA, "metadata", "entry", "of metadata that is too long")                                         \
-    X(PACKETS, "packets", "packet", "of other data sources")
+    X(PACKETS, "packets", "packet", "of other data sources")                                                 \
+    X(LOST_PACKETS, "lost_packets", "place", "where packets were lost when they were recorded")
 
 enum tbed_import_note {
 #define TBED_IMPORT_NOTE_ENUM(name, key, what, explanation) TBED_IMPORT_NOTE_##name,
