@@ -82,7 +82,7 @@ static void put_trace_summary(const char *to, const struct tbed_import_report *r
     putchar('\n');
     put_note(report->unordered_count, "event",
              "with an earlier time than its predecessor on the thread; kept in place");
-    put_note(report->unpaired_count, "end", "without a begin; left out");
+    put_note(report->unpaired_count, "end", "without a begin; part of no span");
     tool_print_notes(report, "  left out: ");
     put_note(report->drop_count, "record", "that the trace had no room for");
 }

@@ -352,6 +352,7 @@ static void end(struct reading *reading, struct said *said, struct import_thread
     if (at == 0) {
         reading->report->unpaired_count++;
         event->type = TBED_GIVEN_INSTANT;
+        event->id = tbed_import_string(&reading->trace, said->name, said->name_nbytes);
         give(reading, said, thread, event);
         return;
     }
