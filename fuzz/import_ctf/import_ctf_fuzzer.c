@@ -9,7 +9,7 @@
 
 #include "fuzz/support/fuzz.h"
 #include "fuzz/support/imported.h"
-#include "reader/exchange/ctf/ctf.h"
+#include "reader/exchange/ctf/import/ctf_import.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     struct tbed_reader *reader;
     int records = file_of_input(data, nbytes), fd = memfd_create("trace", MFD_CLOEXEC);
     REQUIRE(fd >= 0 && lseek(records, 0, SEEK_SET) == 0);
-    REQUIRE(tbed_ctf_records_import(records, fd, &report, NULL) == TBED_OK);
+    REQUIRE(tbed_ctf_records_import(records, fd, &report, NULL, NULL) == TBED_OK);
     REQUIRE(tbed_reader_open_fd(fd, NULL, &reader, NULL) == TBED_OK);
     imported_check(reader, &report);
     tbed_reader_close(reader);

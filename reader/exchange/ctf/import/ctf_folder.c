@@ -58,16 +58,22 @@ static void add(struct search *search, const char *path)
     snprintf(paths[folder->count++], CTF_PATH_NBYTES, "%s", path);
 }
 
+/* A session of LTTng has its traces in these, and what was rotated in the last. Other folders are not searched. */
+static bool is_of_session(const char *name)
+{
+    return strcmp(name, "ust") == 0 || strcmp(name, "kernel") == 0 || strcmp(name, "archives") == 0;
+}
+
 static void search_in(struct search *search, const char *path, unsigned depth);
 
-static void look_at(struct search *search, const char *path, unsigned depth, bool is_trace)
+static void look_at(struct search *search, const char *path, const char *name, unsigned depth, bool is_trace)
 {
     struct stat status;
     if (lstat(path, &status) != 0)
         return;
     if (S_ISREG(status.st_mode) && is_trace)
         search->folder->nbytes += (uint64_t)status.st_size;
-    if (S_ISDIR(status.st_mode) && !is_trace && depth < DEPTH_MAX)
+    if (S_ISDIR(status.st_mode) && !is_trace && depth < DEPTH_MAX && (depth > 0 || is_of_session(name)))
         search_in(search, path, depth + 1);
 }
 
@@ -83,7 +89,7 @@ static void search_in(struct search *search, const char *path, unsigned depth)
     while (directory != NULL && search->entry_count < ENTRIES_MAX && (entry = readdir(directory)) != NULL) {
         search->entry_count++;
         if (entry->d_name[0] != '.' && join(inside, path, entry->d_name))
-            look_at(search, inside, depth, is_trace);
+            look_at(search, inside, entry->d_name, depth, is_trace);
     }
     if (directory != NULL)
         closedir(directory);
@@ -102,7 +108,10 @@ bool tbed_ctf_folder_find(const char *path, struct ctf_folder *folder_ret)
     *folder_ret = (struct ctf_folder){.count = 0};
     if (stat(path, &status) != 0 || !S_ISDIR(status.st_mode))
         return false;
-    search_in(&search, path, 0);
+    char *real = realpath(path, NULL); /* the library's messages have such paths */
+    if (real != NULL && strlen(real) < CTF_PATH_NBYTES)
+        search_in(&search, real, 0);
+    free(real);
     if (folder_ret->count > 1)
         qsort(folder_ret->paths, folder_ret->count, sizeof *folder_ret->paths, compare_paths);
     if (folder_ret->count > 0 && !search.is_out_of_memory)

@@ -57,9 +57,12 @@ _Noreturn void tbed_ctf_worker_run(const struct ctf_folder *folder, int fd);
 
 /* ---- ctf_records.c ---- */
 
-/* Makes a trace in 'fd' of the records that 'records', a pipe or file, contains. */
+/*
+ * Makes a trace in 'fd' of the records that 'records', a pipe or file, contains. If an error comes before the first event
+ * it is not reported: '*early_ret', which may be NULL, is its text, which the caller frees; otherwise NULL.
+ */
 enum tbed_status tbed_ctf_records_import(int records, int fd, struct tbed_import_report *report,
-                                         struct tbed_error *error_ret);
+                                         char **early_ret, struct tbed_error *error_ret);
 
 /* ---- ctf_import.c: for the registry of formats, see exchange_format.h ---- */
 

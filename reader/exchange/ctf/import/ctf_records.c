@@ -62,6 +62,7 @@ struct reading {
     TBED_HASHMAP(struct open_spans) open;
     int records, fd;
     bool is_open, has_end, is_out_of_memory;
+    char **early; /* gets an error before the first event; NULL: all are reported */
     int64_t first;
     uint64_t tick;
     uint8_t bytes[CTF_RECORD_NBYTES_MAX];
@@ -514,6 +515,11 @@ static void keep_error(struct reading *reading, struct piece *piece)
     size_t nbytes;
     const char *text = take_text(piece, &nbytes);
     char name[TBED_IMPORT_FILE_NBYTES];
+    if (reading->early != NULL && !reading->is_open) {
+        *reading->early = strndup(text, nbytes);
+        reading->is_out_of_memory |= *reading->early == NULL;
+        return;
+    }
     size_t kept = nbytes < sizeof name - 1 ? nbytes : sizeof name - 1;
     memcpy(name, text, kept);
     name[kept] = '\0';
@@ -608,7 +614,7 @@ static void free_all(struct reading *reading)
 }
 
 enum tbed_status tbed_ctf_records_import(int records, int fd, struct tbed_import_report *report,
-                                         struct tbed_error *error_ret)
+                                         char **early_ret, struct tbed_error *error_ret)
 {
     struct reading *reading = calloc(1, sizeof *reading);
     errno = ENOMEM;
@@ -618,6 +624,9 @@ enum tbed_status tbed_ctf_records_import(int records, int fd, struct tbed_import
     reading->error = error_ret;
     reading->records = records;
     reading->fd = fd;
+    reading->early = early_ret;
+    if (early_ret != NULL)
+        *early_ret = NULL;
     reading->json.text = &reading->facts;
     report->kind = TBED_FOREIGN_CTF;
     tbed_json_object_open(&reading->json, NULL);
