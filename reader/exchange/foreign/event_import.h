@@ -61,6 +61,7 @@ struct event_import {
     size_t argument_count, argument_nbytes;
     uint32_t last_string; /* ids of strings rise */
     uint64_t first_time;  /* EVENT_TIME() */
+    uint64_t first_begin; /* the same, of a span that is begun by an event of its own */
 };
 
 /* Begins a trace in 'fd', a new file. Errors: those of tbed_writer_open_fd(). */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define TIED_NBYTES_MAX ((size_t)1 << 20)
+#define FROM_START_NS   UINT64_C(60000000000)
 
 struct begun {
     uint64_t time;
@@ -244,17 +245,21 @@ static enum tbed_status take_row(void *context, const struct event_row *row)
 
 /* ---- Driver ---- */
 
-/* Ticks are the file's own times, unless some are negative; 0 is not a tick. */
-static uint64_t shift_of(uint64_t first_time)
+/*
+ * A file whose times begin within a minute counts from a start of its own, and they become ticks; others (since boot, since
+ * 1970, negative ones) begin with the trace. No span begins at tick 0, which would mean that its begin is unknown.
+ */
+static uint64_t shift_of(const struct event_import *import)
 {
-    uint64_t unchanged = 0 - EVENT_TIME(0);
-    return first_time > EVENT_TIME(0) ? unchanged : 1 - first_time;
+    uint64_t zero = EVENT_TIME(0), first = import->first_time;
+    bool is_from_start = first >= zero && first - zero < FROM_START_NS;
+    uint64_t origin = is_from_start || first == UINT64_MAX ? zero : first;
+    return (import->first_begin == origin) - origin;
 }
 
 enum tbed_status tbed_event_import_finish(struct event_import *import, struct tbed_error *error)
 {
-    struct recording recording = {
-        .import = import, .track = EVENT_NONE, .shift = shift_of(import->first_time)};
+    struct recording recording = {.import = import, .track = EVENT_NONE, .shift = shift_of(import)};
     enum tbed_status status = import->status;
     if (status == TBED_OK)
         status = tbed_event_rows_take(&import->rows, take_row, &recording);

@@ -140,6 +140,8 @@ struct perfetto_in_track *tbed_perfetto_track(struct perfetto_import *perfetto, 
 uint32_t tbed_perfetto_track_index(struct perfetto_import *perfetto, uint64_t uuid);
 /* The same of the thread above this track; EVENT_NONE: there is none, or it is one. */
 uint32_t tbed_perfetto_thread_above(struct perfetto_import *perfetto, const struct perfetto_in_track *track);
+/* The same for asynchronous spans: one of the process. */
+uint32_t tbed_perfetto_async_index(struct perfetto_import *perfetto, const struct perfetto_in_track *track);
 uint32_t tbed_perfetto_counter_index(struct perfetto_import *perfetto, uint64_t uuid);
 
 /* ---- perfetto_notes.c ---- */
@@ -151,7 +153,7 @@ uint32_t tbed_perfetto_counter_index(struct perfetto_import *perfetto, uint64_t 
 bool tbed_perfetto_take_annotation(struct perfetto_import *perfetto, const struct perfetto_sequence *sequence,
                                    const struct proto_field *message, size_t place, bool *never_ended);
 
-/* ---- perfetto_events.c ---- */
+/* ---- perfetto_track_events.c ---- */
 
 bool tbed_perfetto_take_event(struct perfetto_import *perfetto, struct perfetto_sequence *sequence,
                               const struct perfetto_packet *packet);

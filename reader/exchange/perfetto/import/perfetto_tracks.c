@@ -25,6 +25,7 @@ enum { COUNTER_UNIT = 3, COUNTER_MULTIPLIER = 4, COUNTER_INCREMENTAL = 5, COUNTE
 #define PARENTS_MAX      16u
 #define UNIT_NMAX        64u
 #define COUNTERS_OF      UINT64_C(0xC0)
+#define ASYNC_OF         UINT64_C(0xA0)
 #define OLD_THREAD_TRACK (UINT64_C(1) << 63)
 
 static uint64_t key_of(uint64_t uuid)
@@ -88,6 +89,17 @@ uint32_t tbed_perfetto_thread_above(struct perfetto_import *perfetto, const stru
 {
     const struct perfetto_in_track *owner = owner_of(perfetto, track);
     return owner != NULL && owner != track && owner->is_thread ? owner->index : EVENT_NONE;
+}
+
+uint32_t tbed_perfetto_async_index(struct perfetto_import *perfetto, const struct perfetto_in_track *track)
+{
+    static const char name[] = "asynchronous spans";
+    uint32_t process = process_of(perfetto, track);
+    size_t known = perfetto->events.tracks.count;
+    uint32_t index = tbed_event_track(&perfetto->events, tbed_event_key(ASYNC_OF, process), process, 0);
+    if (perfetto->events.tracks.count > known)
+        set_name(perfetto, index, name, sizeof name - 1);
+    return index;
 }
 
 uint32_t tbed_perfetto_counter_index(struct perfetto_import *perfetto, uint64_t uuid)

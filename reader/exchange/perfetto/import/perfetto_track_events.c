@@ -411,6 +411,7 @@ static void put_span(struct perfetto_import *perfetto, struct event_row *row, ui
     if (begins && has_own_name && row->id == track->name_id && track->span_count == 0 &&
         thread == EVENT_NONE) {
         row->type = EVENT_ROW_ASYNC_BEGIN;
+        row->track = tbed_perfetto_async_index(perfetto, track);
         row->other = uuid;
     } else if (begins) {
         track->span_count++;
@@ -418,6 +419,7 @@ static void put_span(struct perfetto_import *perfetto, struct event_row *row, ui
         track->span_count--;
     } else if (has_own_name && thread == EVENT_NONE) {
         row->type = EVENT_ROW_ASYNC_END;
+        row->track = tbed_perfetto_async_index(perfetto, track);
         row->id = track->name_id;
         row->other = uuid;
     }
