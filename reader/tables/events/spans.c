@@ -163,9 +163,9 @@ static void put_names(struct spans *spans, struct table_rows *rows, const struct
 
 static void put_nested(struct table_rows *rows, const struct span_unit *unit, const struct block_span *item)
 {
-    const struct nested *nested = &unit->nested[item - unit->items];
     if ((rows->columns & NESTED) == 0)
         return;
+    const struct nested *nested = &unit->nested[item - unit->items];
     if (item->kind == TBED_STEP_UNKNOWN) {
         tbed_table_put_null(rows, SELF);
         tbed_table_put_null(rows, DEPTH);

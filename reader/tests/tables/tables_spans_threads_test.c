@@ -87,11 +87,25 @@ static void sort(struct rows *rows)
         qsort(rows->items, rows->count, sizeof *rows->items, compare_rows);
 }
 
+static void expect_same_row(const struct row *a, const struct row *b)
+{
+    assert_int_equal(a->id, b->id);
+    assert_int_equal(a->ts, b->ts);
+    assert_int_equal(a->dur, b->dur);
+    assert_int_equal(a->end, b->end);
+    assert_int_equal(a->self, b->self);
+    assert_int_equal(a->depth, b->depth);
+    assert_int_equal(a->parent, b->parent);
+    assert_int_equal(a->track, b->track);
+    assert_string_equal(a->label, b->label);
+    assert_true(a->is_open == b->is_open && a->is_unknown == b->is_unknown);
+}
+
 static void expect_same_rows(const struct rows *left, const struct rows *right)
 {
     assert_int_equal(left->count, right->count);
     for (size_t i = 0; i < left->count; i++)
-        assert_memory_equal(&left->items[i], &right->items[i], sizeof left->items[i]);
+        expect_same_row(&left->items[i], &right->items[i]);
 }
 
 /* ---- Against the list ---- */
