@@ -139,6 +139,8 @@ int main(int argc, char **argv)
     struct run run = {.options = {.size = sizeof run.options, .any_order = true}};
     struct tbed_tables *tables;
     double start = now();
+    if (argc == 1)
+        return printf("tables_bench: skipped: it needs a FILE and a TABLE\n"), 0;
     if (argc < 3 || (run.table = tbed_table_find(argv[2])) == NULL)
         return fprintf(stderr, "usage: tables_bench FILE TABLE [COLUMN,…] [ordered] [print] …\n"), 2;
     run.options.constraints = run.constraints;

@@ -112,6 +112,8 @@ bool tbed_profile_args(const struct profile_scan *scan, uint64_t id, struct tbed
     json->nbytes = 0;
     if (!make_text(scan, id, scratch))
         return false;
+    if (scratch->nbytes == 0)
+        return true;
     const char *at = scratch->bytes, *end = at + scratch->nbytes;
     uint64_t number = 0;
     while (at != NULL && (at = memchr(at, SEPARATOR, (size_t)(end - at))) != NULL) {
