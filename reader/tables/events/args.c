@@ -380,7 +380,7 @@ static enum tbed_status open(struct tbed_scan *scan)
 {
     size_t own_nbytes = sizeof(struct args) - sizeof(struct row_scan);
     enum tbed_status status =
-        tbed_row_scan_open(scan, &kind, &row_columns, 1u << ROW_LABEL | 1u << ROW_PARTS, own_nbytes);
+        tbed_row_scan_open(scan, &kind, &row_columns, 1u << ROW_LABEL | 1u << ROW_NAME, own_nbytes);
     if (status != TBED_OK)
         return status;
     struct args *args = scan->state;

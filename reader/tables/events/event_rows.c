@@ -202,7 +202,10 @@ static void put_names(struct events *events, struct event_worker *worker, struct
     row_put_name(rows, columns->label, names, ROW_LABEL, event->id);
     row_put_name(rows, columns->name, names, ROW_NAME, event->id);
     row_put_name(rows, columns->category, names, ROW_NAME, event->category);
-    tbed_row_args_put(rows, columns->args, names, event->id, &arguments, &worker->scratch);
+    /* The parts of a format are no arguments. */
+    tbed_row_args_put(rows, columns->args, names,
+                      event->type == TBED_EVENT_MESSAGE ? TBED_ID_INVALID : event->id, &arguments,
+                      &worker->scratch);
 }
 
 static bool is_allowed(struct events *events, const struct tbed_event *event)
@@ -297,9 +300,9 @@ static bool wants(const struct tbed_scan *scan, unsigned column)
 static unsigned kinds_of(const struct tbed_scan *scan, const struct event_columns *columns)
 {
     bool has_names = wants(scan, columns->name) || wants(scan, columns->category) ||
-                     wants(scan, columns->unit) || wants(scan, columns->format);
+                     wants(scan, columns->unit) || wants(scan, columns->format) || wants(scan, columns->args);
     return (unsigned)(wants(scan, columns->label) || wants(scan, columns->context)) << ROW_LABEL |
-           (unsigned)has_names << ROW_NAME | (unsigned)wants(scan, columns->args) << ROW_PARTS;
+           (unsigned)has_names << ROW_NAME;
 }
 
 static bool open_names(struct events *events, struct tbed_scan *scan)

@@ -241,9 +241,9 @@ static bool wants(const struct tbed_scan *scan, unsigned column)
 static unsigned kinds_of(const struct tbed_scan *scan)
 {
     return (unsigned)wants(scan, LABEL) << ROW_LABEL |
-           (unsigned)(wants(scan, NAME) || wants(scan, CATEGORY)) << ROW_NAME |
-           (unsigned)wants(scan, ARGS) << ROW_PARTS | (unsigned)wants(scan, FUNCTION) << ROW_FUNCTION |
-           (unsigned)wants(scan, FILE_NAME) << ROW_FILE | (unsigned)wants(scan, LINE) << ROW_LINE;
+           (unsigned)(wants(scan, NAME) || wants(scan, CATEGORY) || wants(scan, ARGS)) << ROW_NAME |
+           (unsigned)wants(scan, FUNCTION) << ROW_FUNCTION | (unsigned)wants(scan, FILE_NAME) << ROW_FILE |
+           (unsigned)wants(scan, LINE) << ROW_LINE;
 }
 
 static bool open_tests(struct tests *tests, struct tbed_scan *scan)

@@ -9,6 +9,7 @@
 #include "reader/core/base/workers.h"
 
 #define PREFETCH_AHEAD 12u /* events */
+#define PAGE_AHEAD     4096u
 
 struct worker {
     struct profile_scan *scan;
@@ -241,6 +242,7 @@ static inline __attribute__((always_inline)) void take_events(struct worker *wor
     uint32_t at = worker->at;
     for (; at < chunk->event_count && !table_rows_is_full(rows); at++) {
         const uint8_t *bytes = chunk->bytes + at * nbytes;
+        __builtin_prefetch(bytes + PAGE_AHEAD); /* the processor does not look beyond a page */
         if (types == 1u << MM_INTERVAL && !mm_event_may_be_interval(bytes, shape))
             continue;
         mm_event_load(bytes, shape, &event);

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SEPARATOR 0x1E
+
 struct numbering {
     uint32_t next;
     char text[24];
@@ -26,30 +28,34 @@ static void number_key(struct numbering *numbering, struct row_arg *arg)
 
 /* ---- One by one ---- */
 
-static bool each_part(const struct row_names *names, uint32_t id, struct numbering *numbering,
+/* The complete name of an id; false: no memory. */
+static bool name_of(struct row_names *names, uint32_t id, const char **text_ret, size_t *nbytes_ret)
+{
+    uint32_t code = id != TBED_ID_INVALID ? row_name_code(names, ROW_NAME, id) : ROW_CODE_NULL;
+    *text_ret = "";
+    *nbytes_ret = 0;
+    if (code != ROW_CODE_NULL && code != ROW_CODE_FAILED)
+        tbed_table_names_get(names->texts, code - 1, text_ret, nbytes_ret);
+    return code != ROW_CODE_FAILED;
+}
+
+static bool each_part(struct row_names *names, uint32_t id, struct numbering *numbering,
                       row_arg_function function, void *context)
 {
-    struct tbed_event_parts *parts;
-    struct tbed_name part;
-    enum tbed_status status = tbed_event_parts_open(names->reader, id, &tbed_row_parts_budget, &parts);
-    if (status != TBED_OK)
-        return status != TBED_ERR_MEMORY;
-    bool is_label = true, goes_on = true;
-    while (goes_on) {
-        status = tbed_event_parts_next(parts, &part);
-        if (status == TBED_END || status == TBED_ERR_MEMORY || status == TBED_ERR_STRING_COMPONENTS ||
-            status == TBED_ERR_STRING_BYTES)
-            break;
-        struct row_arg arg = {.text = part.text, .nbytes = part.nbytes};
-        if (!is_label) {
-            number_key(numbering, &arg);
-            goes_on = function(context, &arg);
-            numbering->next++;
-        }
-        is_label = false;
+    const char *at, *next;
+    size_t nbytes;
+    if (!name_of(names, id, &at, &nbytes))
+        return false;
+    const char *end = at + nbytes;
+    for (at = memchr(at, SEPARATOR, nbytes); at != NULL; at = next, numbering->next++) {
+        at++;
+        next = memchr(at, SEPARATOR, (size_t)(end - at));
+        struct row_arg arg = {.text = at, .nbytes = (size_t)((next != NULL ? next : end) - at)};
+        number_key(numbering, &arg);
+        if (!function(context, &arg))
+            return false;
     }
-    tbed_event_parts_close(parts);
-    return goes_on && status != TBED_ERR_MEMORY;
+    return true;
 }
 
 static bool each_argument(const struct row_names *names, struct tbed_arguments at, uint32_t count,
@@ -81,8 +87,7 @@ bool tbed_row_args_each(struct row_names *names, uint32_t id, const struct row_a
                         row_arg_function function, void *context)
 {
     struct numbering numbering = {0};
-    uint32_t parts = id != TBED_ID_INVALID ? row_name_code(names, ROW_PARTS, id) : 1;
-    if (parts == ROW_CODE_FAILED || (parts > 1 && !each_part(names, id, &numbering, function, context)))
+    if (!each_part(names, id, &numbering, function, context))
         return false;
     return arguments == NULL ||
            (each_argument(names, arguments->of_begin, arguments->begin_count, &numbering, function,
@@ -94,7 +99,10 @@ bool tbed_row_args_exist(struct row_names *names, uint32_t id, const struct row_
 {
     if (arguments != NULL && arguments->begin_count + arguments->end_count > 0)
         return true;
-    return id != TBED_ID_INVALID && row_name_code(names, ROW_PARTS, id) != 1;
+    const char *text;
+    size_t nbytes;
+    /* Without memory, the caller finds that out when it asks for them. */
+    return !name_of(names, id, &text, &nbytes) || memchr(text, SEPARATOR, nbytes) != NULL;
 }
 
 /* ---- Texts ---- */

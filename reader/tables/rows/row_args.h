@@ -31,7 +31,7 @@ typedef bool (*row_arg_function)(void *context, const struct row_arg *arg);
 bool tbed_row_args_each(struct row_names *names, uint32_t id, const struct row_arguments *arguments,
                         row_arg_function function, void *context);
 
-/* Whether there are any; 'names' must have been opened with ROW_PARTS. */
+/* Whether there are any; 'names' must have been opened with ROW_NAME. */
 bool tbed_row_args_exist(struct row_names *names, uint32_t id, const struct row_arguments *arguments);
 
 /* Adds the arguments as an object of JSON, whose order is that above. False: no memory. */

@@ -13,9 +13,6 @@
 
 #define SEPARATOR 0x1E
 
-const struct tbed_string_budget tbed_row_parts_budget = {
-    .size = sizeof tbed_row_parts_budget, .component_count = 1u << 16, .nbytes = 1u << 22};
-
 /* ---- Kept codes ---- */
 
 void tbed_row_code_keep(struct row_codes *codes, uint64_t id, uint32_t code)
@@ -193,23 +190,6 @@ static uint32_t place_code(const struct row_names *names, enum row_name kind, ui
 
 /* ---- Any of them ---- */
 
-/* Does the name have a second part? */
-static uint32_t parts_code(const struct row_names *names, uint32_t id)
-{
-    struct tbed_event_parts *parts;
-    struct tbed_name part;
-    enum tbed_status status = tbed_event_parts_open(names->reader, id, &tbed_row_parts_budget, &parts);
-    if (status != TBED_OK)
-        return status == TBED_ERR_MEMORY ? ROW_CODE_FAILED : 1;
-    status = tbed_event_parts_next(parts, &part);
-    if (status != TBED_END && status != TBED_ERR_MEMORY)
-        status = tbed_event_parts_next(parts, &part);
-    tbed_event_parts_close(parts);
-    if (status == TBED_ERR_MEMORY)
-        return ROW_CODE_FAILED;
-    return status == TBED_END ? 1 : 2;
-}
-
 uint32_t tbed_row_name_find(struct row_names *names, enum row_name kind, uint64_t id)
 {
     uint32_t code = ROW_CODE_FAILED;
@@ -219,9 +199,6 @@ uint32_t tbed_row_name_find(struct row_names *names, enum row_name kind, uint64_
         break;
     case ROW_NAME:
         code = name_code(names, (uint32_t)id);
-        break;
-    case ROW_PARTS:
-        code = parts_code(names, (uint32_t)id);
         break;
     default:
         code = place_code(names, kind, (uint32_t)id);

@@ -16,8 +16,7 @@ enum row_name {
     ROW_NAME,  /* as tbed_name_get() spells it */
     ROW_FUNCTION,
     ROW_FILE,
-    ROW_LINE,  /* a number, not a text */
-    ROW_PARTS, /* 1: the name has arguments behind its label; 0: it has none */
+    ROW_LINE, /* a number, not a text */
     ROW_NAME_KINDS
 };
 
@@ -56,9 +55,6 @@ bool tbed_row_names_open_foreign(struct row_names *names, struct table_names *te
                                  const struct tbed_label_strings *strings, row_label_same_function label_same,
                                  const void *context, unsigned kinds);
 void tbed_row_names_close(struct row_names *names);
-
-/* How much of the parts of a name is read. */
-extern const struct tbed_string_budget tbed_row_parts_budget;
 
 uint32_t tbed_row_name_find(struct row_names *names, enum row_name kind, uint64_t id);
 
