@@ -106,9 +106,20 @@ static struct sum scan_all(struct tbed_tables *tables, const struct tbed_table *
     return sum;
 }
 
+/* Headers say which blocks have events at which times; damaged ones may say anything. */
+static bool are_headers_right(struct tbed_reader *reader)
+{
+    struct tbed_trace_info info;
+    enum tbed_status status = tbed_reader_verify(reader);
+    tbed_reader_info(reader, &info);
+    return status == TBED_OK && info.tick_decrease_count == 0;
+}
+
 /* A part of the times must not lose a row: with the rest, it is all that has a time. */
 static void try_ranges(struct tbed_tables *tables, const struct tbed_table *table, struct sum all)
 {
+    if (!are_headers_right(tbed_tables_reader(tables, NULL)))
+        return;
     int64_t middle = all.least / 2 + all.greatest / 2;
     if (table->columns[0].type != TBED_COLUMN_I64 || all.least >= all.greatest)
         return;
