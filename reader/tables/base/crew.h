@@ -19,6 +19,9 @@ struct crew_job {
     void (*close)(void *worker);
 };
 
+/* After so many blocks without as many rows as fit, a worker hands out those that it has: few may be wanted of many. */
+#define CREW_UNITS_MAX 32u
+
 struct crew;
 
 /* With one worker no thread is started. If a thread cannot be created, the others do its work. NULL: no memory. */

@@ -297,6 +297,7 @@ static enum tbed_status fill(void *argument, struct table_rows *rows)
 {
     struct worker *worker = argument;
     struct profile_scan *scan = worker->scan;
+    unsigned taken = 0;
     while (!table_rows_is_full(rows) && !rows->is_out_of_memory) {
         if (worker->at < worker->chunk.event_count) {
             take(worker, rows);
@@ -304,6 +305,8 @@ static enum tbed_status fill(void *argument, struct table_rows *rows)
         }
         if (tbed_is_cancelled(scan->scan->options.is_cancelled))
             return TBED_ERR_CANCELLED;
+        if (rows->count > 0 && taken++ == CREW_UNITS_MAX)
+            break;
         size_t at = __atomic_fetch_add(&scan->next_chunk, 1, __ATOMIC_RELAXED);
         if (at >= scan->chunk_count || tbed_scan_is_stopped(scan->scan))
             return TBED_END;

@@ -59,12 +59,15 @@ static enum tbed_status fill(void *argument, struct table_rows *rows)
     struct worker *worker = argument;
     const struct row_kind *kind = worker->rows->kind;
     uint64_t tick;
+    unsigned taken = 0;
     while (!table_rows_is_full(rows) && !rows->is_out_of_memory) {
         if (worker->has_block) {
             kind->fill(worker->own, worker->unit, rows, SIZE_MAX);
             worker->has_block = kind->peek(worker->own, worker->unit, &tick);
             continue;
         }
+        if (rows->count > 0 && taken++ == CREW_UNITS_MAX)
+            break;
         enum tbed_status status = next_block(worker);
         if (status != TBED_OK)
             return status;
