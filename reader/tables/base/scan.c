@@ -95,13 +95,20 @@ static uint64_t all_columns(const struct tbed_table *table)
     return table->column_count < 64 ? (UINT64_C(1) << table->column_count) - 1 : UINT64_MAX;
 }
 
+static bool needs_reader(const struct tbed_scan *scan)
+{
+    bool is_foreign = reader_of(scan->tables) == NULL;
+    return !scan->is_in_place &&
+           !(is_foreign && scan->source->needs_statistics && scan->options.filter == NULL);
+}
+
 static enum tbed_status open_source(struct tbed_scan *scan, struct tbed_error *error)
 {
     const struct tbed_table *table = &scan->source->about;
     if (!has_parameters(scan))
         return fail(error, TBED_ERR_ARGUMENT);
     scan->is_in_place = reader_of(scan->tables) == NULL && scan->tables->foreign_calls->reads(scan);
-    if (!scan->is_in_place) {
+    if (needs_reader(scan)) {
         scan->reader = tbed_tables_reader(scan->tables, error);
         if (scan->reader == NULL)
             return error->status;
@@ -223,6 +230,7 @@ void tbed_tables_close(struct tbed_tables *tables)
         tables->foreign_calls->close(tables);
     if (tables->owns_reader)
         tbed_reader_close(tables->reader);
+    free(tables->foreign_damages);
     free(tables);
 }
 
@@ -243,7 +251,8 @@ struct tbed_reader *tbed_tables_reader(struct tbed_tables *tables, struct tbed_e
 uint64_t tbed_tables_damage_count(const struct tbed_tables *tables)
 {
     struct tbed_reader *reader = reader_of(tables);
-    return reader != NULL ? tbed_damage_count(reader) : tables->foreign_calls->damage_count(tables);
+    return reader != NULL ? tables->foreign_damage_count + tbed_damage_count(reader)
+                          : tables->foreign_calls->damage_count(tables);
 }
 
 uint64_t tbed_table_row_estimate(struct tbed_tables *tables, const struct tbed_table *table)

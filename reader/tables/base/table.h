@@ -10,6 +10,7 @@
 #include "reader/core/base/text.h"
 
 #include <pthread.h>
+#include <tracebed/analysis.h>
 #include <tracebed/tables.h>
 
 #define TABLE_COLUMNS_MAX 64
@@ -133,6 +134,10 @@ struct tbed_tables {
     bool owns_reader;
     void *foreign; /* a profile that is read in place, or NULL; see reader/tables/open */
     const struct table_foreign *foreign_calls;
+    /* Of a foreign file, once it has been imported: the first places of damage, and how many there are. */
+    struct tbed_damage *foreign_damages;
+    size_t foreign_damages_kept;
+    uint64_t foreign_damage_count;
     pthread_mutex_t lock;    /* of what follows */
     struct nesting *nesting; /* reader/tables/rows/nesting.h; NULL: not made yet */
     void (*free_nesting)(struct nesting *nesting);
@@ -144,6 +149,10 @@ struct table_foreign {
     uint64_t (*damage_count)(const struct tbed_tables *tables);
     uint64_t (*row_estimate)(const struct tbed_tables *tables); /* how many events it has */
     void (*close)(struct tbed_tables *tables);
+    /* As tbed_statistics_make_foreign(). */
+    enum tbed_status (*statistics)(const struct tbed_tables *tables,
+                                   const struct tbed_analysis_options *options,
+                                   struct tbed_statistics **statistics_ret);
     /* Whether a scan can be made without an import; then these are called instead of the table's own. */
     bool (*reads)(const struct tbed_scan *scan);
     enum tbed_status (*scan_open)(struct tbed_scan *scan);
@@ -177,6 +186,7 @@ void tbed_scan_range(const struct tbed_scan *scan, uint32_t column, int64_t *lea
 /* Of a foreign file, what 'open', 'next' and 'fill' use is its import. */
 struct table_source {
     struct tbed_table about;
+    bool needs_statistics; /* only: 'foreign_calls' make them, so scan->reader may be NULL */
     uint64_t (*row_estimate)(struct tbed_tables *tables);
     /* Sets 'state', NULL is fine. Errors: ERR_MEMORY, ERR_ARGUMENT. */
     enum tbed_status (*open)(struct tbed_scan *scan);

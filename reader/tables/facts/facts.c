@@ -42,10 +42,11 @@ void tbed_facts_put_count(struct table_rows *rows, unsigned column, uint64_t val
     table_put_i64(rows, column, value < INT64_MAX ? (int64_t)value : INT64_MAX);
 }
 
-/* Exact, beyond what a double holds, where ticks are nanoseconds. */
+/* Exact, beyond what a double holds, where ticks are nanoseconds, as in a profile in place, which has no reader. */
 static uint64_t span_ns(const struct tbed_reader *reader, uint64_t ticks)
 {
-    if (reader->header.clock == TBED_CLOCK_USER || reader->header.ticks_per_second == 1000000000)
+    if (reader == NULL || reader->header.clock == TBED_CLOCK_USER ||
+        reader->header.ticks_per_second == 1000000000)
         return ticks;
     return tbed_round_u64(tbed_tick_span_to_ns(reader, ticks));
 }

@@ -84,6 +84,16 @@ static void put(struct table_rows *rows, const struct tbed_reader *reader, const
     table_rows_end(rows);
 }
 
+/* Damage of a foreign file comes first, then that of the trace. */
+static bool damage_at(const struct tbed_scan *scan, size_t index, struct tbed_damage *damage)
+{
+    const struct tbed_tables *tables = scan->tables;
+    if (index >= tables->foreign_damages_kept)
+        return tbed_damage_get(scan->reader, index - tables->foreign_damages_kept, damage);
+    *damage = tables->foreign_damages[index];
+    return true;
+}
+
 /* The reader counts what it had no memory to keep. */
 static bool is_complete(const struct tbed_reader *reader, size_t count)
 {
@@ -95,9 +105,12 @@ static enum tbed_status fill(struct tbed_scan *scan)
 {
     struct tbed_damage damage;
     size_t *at = scan->state;
-    for (; !table_rows_is_full(&scan->rows) && tbed_damage_get(scan->reader, *at, &damage); (*at)++)
+    for (; !table_rows_is_full(&scan->rows) && damage_at(scan, *at, &damage); (*at)++)
         put(&scan->rows, scan->reader, &damage);
-    return table_rows_is_full(&scan->rows) || is_complete(scan->reader, *at) ? TBED_OK : TBED_ERR_MEMORY;
+    return table_rows_is_full(&scan->rows) ||
+                   is_complete(scan->reader, *at - scan->tables->foreign_damages_kept)
+               ? TBED_OK
+               : TBED_ERR_MEMORY;
 }
 
 const struct table_source tbed_table_damage = {

@@ -12,15 +12,40 @@
 
 /* ---- Imports ---- */
 
-static enum tbed_status import_to(const struct profile *profile, int fd, struct tbed_reader **reader_ret,
+enum tbed_status tbed_profile_keep_damage(struct tbed_tables *tables, const struct tbed_import_report *report)
+{
+    size_t count = report->damage_count < TBED_IMPORT_DAMAGE_KEPT ? (size_t)report->damage_count
+                                                                  : TBED_IMPORT_DAMAGE_KEPT;
+    tables->foreign_damages = calloc(count + 1, sizeof *tables->foreign_damages);
+    if (tables->foreign_damages == NULL)
+        return TBED_ERR_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        tables->foreign_damages[i] = (struct tbed_damage){.status = report->damages[i].status,
+                                                          .offset = report->damages[i].offset,
+                                                          .page = UINT64_MAX,
+                                                          .detail = report->damages[i].detail};
+    tables->foreign_damages_kept = count;
+    tables->foreign_damage_count = report->damage_count;
+    return TBED_OK;
+}
+
+static enum tbed_status import_to(struct tbed_tables *tables, int fd, struct tbed_reader **reader_ret,
                                   struct tbed_error *error)
 {
+    const struct profile *profile = tables->foreign;
     struct tbed_import_report *report = calloc(1, sizeof *report);
     if (report == NULL)
         return tbed_exchange_fail(error, TBED_ERR_MEMORY);
     enum tbed_status status = tbed_import_write(profile->file, fd, report, error);
+    if (status == TBED_OK)
+        status = tbed_reader_open_fd(fd, NULL, reader_ret, error);
+    if (status == TBED_OK && tbed_profile_keep_damage(tables, report) != TBED_OK) {
+        tbed_reader_close(*reader_ret);
+        *reader_ret = NULL;
+        status = tbed_exchange_fail(error, TBED_ERR_MEMORY);
+    }
     free(report);
-    return status == TBED_OK ? tbed_reader_open_fd(fd, NULL, reader_ret, error) : status;
+    return status;
 }
 
 static struct tbed_reader *import(struct tbed_tables *tables, struct tbed_error *error_ret)
@@ -31,7 +56,7 @@ static struct tbed_reader *import(struct tbed_tables *tables, struct tbed_error 
         tbed_exchange_fail(error_ret, TBED_ERR_WRITE);
         return NULL;
     }
-    import_to(tables->foreign, fd, &reader, error_ret);
+    import_to(tables, fd, &reader, error_ret);
     close(fd);
     return reader;
 }
@@ -50,6 +75,14 @@ static uint64_t row_estimate(const struct tbed_tables *tables)
     return mm_event_count(profile->file);
 }
 
+static enum tbed_status make_statistics(const struct tbed_tables *tables,
+                                        const struct tbed_analysis_options *options,
+                                        struct tbed_statistics **statistics_ret)
+{
+    const struct profile *profile = tables->foreign;
+    return tbed_profile_statistics(profile->file, options, statistics_ret);
+}
+
 static void close_profile(struct tbed_tables *tables)
 {
     struct profile *profile = tables->foreign;
@@ -64,6 +97,7 @@ static const struct table_foreign calls = {
     .damage_count = damage_count,
     .row_estimate = row_estimate,
     .close = close_profile,
+    .statistics = make_statistics,
     .reads = tbed_profile_reads,
     .scan_open = tbed_profile_scan_open,
     .scan_next = tbed_profile_scan_next,

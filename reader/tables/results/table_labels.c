@@ -18,6 +18,8 @@ static enum tbed_status open_statistics(struct tbed_scan *scan, bool has_percent
     if (state == NULL)
         return TBED_ERR_MEMORY;
     options.skip_percentiles = !has_percentiles;
+    if (scan->reader == NULL)
+        return scan->tables->foreign_calls->statistics(scan->tables, &options, &state->statistics);
     return results_status(tbed_statistics_make(scan->reader, &options, &state->statistics), &names);
 }
 
@@ -169,6 +171,7 @@ static enum tbed_status fill_asyncs(struct tbed_scan *scan)
 const struct table_source tbed_table_label_statistics = {
     .about = {"label_statistics", "the spans of each label, as in report, in order of the labels", columns,
               COLUMN_COUNT},
+    .needs_statistics = true,
     .open = open_spans,
     .fill = fill_spans,
     .close = close_statistics,
@@ -178,6 +181,7 @@ const struct table_source tbed_table_async_statistics = {
     .about = {"async_statistics",
               "the asynchronous spans of each label, as in report, in order of the labels", async_columns,
               ASYNC_COLUMN_COUNT},
+    .needs_statistics = true,
     .open = open_spans,
     .fill = fill_asyncs,
     .close = close_statistics,
@@ -209,6 +213,7 @@ static enum tbed_status fill_instants(struct tbed_scan *scan)
 const struct table_source tbed_table_instant_statistics = {
     .about = {"instant_statistics", "the instants of each label, as in report, in order of the labels",
               instant_columns, INSTANT_COLUMN_COUNT},
+    .needs_statistics = true,
     .open = open_others,
     .fill = fill_instants,
     .close = close_statistics,
@@ -296,6 +301,7 @@ static enum tbed_status fill_messages(struct tbed_scan *scan)
 const struct table_source tbed_table_message_statistics = {
     .about = {"message_statistics", "the messages of each format, as in report, in order of the formats",
               message_columns, MESSAGE_COLUMN_COUNT},
+    .needs_statistics = true,
     .open = open_others,
     .fill = fill_messages,
     .close = close_statistics,
@@ -330,6 +336,7 @@ static enum tbed_status fill_artifacts(struct tbed_scan *scan)
 const struct table_source tbed_table_artifact_statistics = {
     .about = {"artifact_statistics", "counters of the category ArtifactSize by label, in order of the labels",
               artifact_columns, ARTIFACT_COLUMN_COUNT},
+    .needs_statistics = true,
     .open = open_others,
     .fill = fill_artifacts,
     .close = close_statistics,

@@ -54,6 +54,13 @@ codecs.register_error("hexadecimal", lambda error: ("".join(f"\\x{byte:02X}" for
                                                     error.end))
 
 
+def profiles():
+    """Golden profiles of measureme, damaged ones too."""
+    for path in sorted((GOLDEN / "measureme").iterdir()):
+        if path.suffix in (".mm_profdata", ".events") and shows(path, "info") is not None:
+            yield path
+
+
 def unescaped(text):
     return re.sub(r"\\([tn\\])", lambda match: {"t": "\t", "n": "\n", "\\": "\\"}[match[1]], text)
 
@@ -267,7 +274,7 @@ def test_facts_agree(folder):
 
 
 def test_damage_agrees(folder):
-    for path in [*traces(folder), *invalid()]:
+    for path in [*traces(folder), *invalid(), *profiles()]:
         compare_damage(path)
 
 

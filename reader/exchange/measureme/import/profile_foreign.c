@@ -196,13 +196,20 @@ static enum tbed_status make(struct mm_file *file, const struct tbed_analysis_op
     return status;
 }
 
-/* '*error_ret' covers failures after opening. */
-static enum tbed_status make_and_close(struct mm_file *file, const struct tbed_analysis_options *options,
-                                       struct tbed_statistics **statistics_ret, struct tbed_error *error_ret)
+enum tbed_status tbed_profile_statistics(struct mm_file *file, const struct tbed_analysis_options *options,
+                                         struct tbed_statistics **statistics_ret)
 {
     struct tbed_text_budget *budget = tbed_text_budget_make();
     enum tbed_status status = budget != NULL ? make(file, options, budget, statistics_ret) : TBED_ERR_MEMORY;
     tbed_text_budget_free(budget);
+    return status;
+}
+
+/* '*error_ret' covers failures after opening. */
+static enum tbed_status make_and_close(struct mm_file *file, const struct tbed_analysis_options *options,
+                                       struct tbed_statistics **statistics_ret, struct tbed_error *error_ret)
+{
+    enum tbed_status status = tbed_profile_statistics(file, options, statistics_ret);
     mm_close(file);
     if (status != TBED_OK && error_ret != NULL)
         *error_ret = (struct tbed_error){.status = status};

@@ -11,7 +11,13 @@
 #include "reader/core/names/label.h"
 #include "reader/exchange/measureme/file/measureme.h"
 
+#include <tracebed/analysis.h>
+
 struct profile_labels;
+
+/* As tbed_statistics_make_foreign(), for a file that stays open. */
+enum tbed_status tbed_profile_statistics(struct mm_file *file, const struct tbed_analysis_options *options,
+                                         struct tbed_statistics **statistics_ret);
 
 /* '*strings_ret' is valid until the labels are closed. NULL: no memory. */
 struct profile_labels *tbed_profile_labels_open(const struct mm_file *file, struct tbed_text_budget *budget,
