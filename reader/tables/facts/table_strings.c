@@ -53,24 +53,25 @@ static bool is_full(const struct table_rows *rows)
     return table_rows_is_full(rows) || rows->texts[TEXT].nbytes >= FACTS_BATCH_NBYTES;
 }
 
-/* '*at' is the latest id, 0 at first. */
+static void put(struct table_rows *rows, const struct tbed_reader *reader, uint32_t id)
+{
+    table_put_i64(rows, ID, id);
+    tbed_table_put_id(rows, TEXT, reader, id);
+    put_nbytes(rows, reader, id);
+    put_components(rows, reader, id);
+    table_rows_end(rows);
+}
+
+/* '*at' is the latest id, 0 at first. Ids have to be found from the start, since not every number is one. */
 static enum tbed_status fill(struct tbed_scan *scan)
 {
-    struct table_rows *rows = &scan->rows;
     size_t *at = scan->state;
     int64_t least, greatest;
     tbed_scan_range(scan, ID, &least, &greatest);
     uint32_t id = (uint32_t)*at;
-    if (greatest < 0 || least > (int64_t)UINT32_MAX)
-        return TBED_END;
-    if (least > (int64_t)id + 1)
-        id = (uint32_t)least - 1;
-    while (!is_full(rows) && tbed_string_next(scan->reader, &id) && (int64_t)id <= greatest) {
-        table_put_i64(rows, ID, id);
-        tbed_table_put_id(rows, TEXT, scan->reader, id);
-        put_nbytes(rows, scan->reader, id);
-        put_components(rows, scan->reader, id);
-        table_rows_end(rows);
+    while (!is_full(&scan->rows) && tbed_string_next(scan->reader, &id) && (int64_t)id <= greatest) {
+        if ((int64_t)id >= least)
+            put(&scan->rows, scan->reader, id);
         *at = id;
     }
     return TBED_OK;

@@ -15,6 +15,9 @@ static void print_text(FILE *out, const char *text, size_t nbytes)
 {
     for (size_t i = 0; i < nbytes; i++)
         switch (text[i]) {
+        case '\0':
+            fputs("\\0", out);
+            break;
         case '\t':
             fputs("\\t", out);
             break;

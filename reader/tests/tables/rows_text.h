@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <tracebed/tables.h>
 
-/* Prints a row: values with tabs between them, NULL for none; tabs, line ends and backslashes in texts are escaped. */
+/* Prints a row: values with tabs between them, NULL for none; tabs, line ends, zeros and backslashes in texts are
+ * escaped. */
 void rows_text_row(FILE *out, const struct tbed_scan *scan, const struct tbed_table *table,
                    const struct tbed_batch *batch, size_t row);
 

@@ -62,7 +62,7 @@ def profiles():
 
 
 def unescaped(text):
-    return re.sub(r"\\([tn\\])", lambda match: {"t": "\t", "n": "\n", "\\": "\\"}[match[1]], text)
+    return re.sub(r"\\([0tn\\])", lambda match: {"0": "\0", "t": "\t", "n": "\n", "\\": "\\"}[match[1]], text)
 
 
 def table(path, name, *constraints):
