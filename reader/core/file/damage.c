@@ -25,20 +25,30 @@ void tbed_damage_list_free(struct tbed_damage_list *list)
     tbed_hashmap_free(&list->seen.map);
 }
 
-/* If there is no memory to remember it, it counts as new. */
+/* If there is no memory to remember it, it counts as new, unless is_kept() finds it. */
 static bool is_new_hash(struct tbed_damage_list *list, uint64_t hash)
 {
     if (TBED_HASHMAP_FIND(&list->seen, hash) != NULL)
         return false;
-    if (list->seen.map.count < SEEN_MAX)
-        TBED_HASHMAP_ADD(&list->seen, hash);
+    if (list->seen.map.count < SEEN_MAX && TBED_HASHMAP_ADD(&list->seen, hash) == NULL)
+        list->has_forgotten = true;
     return true;
+}
+
+static bool is_kept(const struct tbed_damage_list *list, const struct tbed_damage *damage)
+{
+    const struct tbed_damage *kept = list->kept.items;
+    for (size_t i = 0; i < list->kept.count; i++)
+        if (kept[i].status == damage->status && kept[i].offset == damage->offset)
+            return true;
+    return false;
 }
 
 static bool is_new(struct tbed_damage_list *list, const struct tbed_damage *damage)
 {
     uint64_t key[2] = {(uint64_t)damage->status, damage->offset};
-    return is_new_hash(list, tbed_hash64(key, sizeof key) | 1);
+    return is_new_hash(list, tbed_hash64(key, sizeof key) | 1) &&
+           !(list->has_forgotten && is_kept(list, damage));
 }
 
 /* The caller has the lock. */

@@ -18,6 +18,7 @@ struct tbed_damage_list {
     uint64_t count;
     enum tbed_status first;      /* of all, also if there was no memory to keep it; TBED_OK: there is none */
     TBED_HASHMAP(uint64_t) seen; /* hashes of (status, offset) */
+    bool has_forgotten;          /* 'seen' lacks some, for which there was no memory */
 };
 
 /* False: no memory. */
