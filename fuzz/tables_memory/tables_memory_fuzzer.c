@@ -22,6 +22,7 @@ struct use {
     size_t nbytes;
     const struct tbed_table *table;
     unsigned thread_count;
+    bool any_order;
     char label[LABEL_NBYTES]; /* for tables that are a function of one */
     uint64_t expected;
 };
@@ -70,12 +71,17 @@ static uint64_t mix_value(uint64_t seen, const struct tbed_scan *scan, enum tbed
     return seen;
 }
 
-static uint64_t mix_batch(uint64_t seen, const struct tbed_scan *scan, const struct tbed_table *table,
+/* Rows may come in any order. */
+static uint64_t add_batch(uint64_t seen, const struct tbed_scan *scan, const struct tbed_table *table,
                           const struct tbed_batch *batch)
 {
-    for (size_t i = 0; i < table->column_count; i++)
-        for (size_t row = 0; row < batch->row_count && !is_place(table->columns[i].name); row++)
-            seen = mix_value(seen, scan, table->columns[i].type, &batch->columns[i], row);
+    for (size_t row = 0; row < batch->row_count; row++) {
+        uint64_t of_row = 1;
+        for (size_t i = 0; i < table->column_count; i++)
+            if (!is_place(table->columns[i].name))
+                of_row = mix_value(of_row, scan, table->columns[i].type, &batch->columns[i], row);
+        seen += of_row;
+    }
     return seen;
 }
 
@@ -85,7 +91,7 @@ static enum tbed_status scan_rows(struct tbed_scan *scan, const struct tbed_tabl
     enum tbed_status status;
     while ((status = tbed_scan_next(scan, &batch)) == TBED_OK) {
         REQUIRE(rows_text_broken(scan, table, &batch, 0) == NULL);
-        *seen = mix_batch(*seen, scan, table, &batch);
+        *seen = add_batch(*seen, scan, table, &batch);
     }
     return status;
 }
@@ -96,8 +102,10 @@ static uint64_t scan_table(const struct use *use, struct tbed_reader *reader)
 {
     const struct tbed_constraint label = {
         .is_text = true, .text = use->label, .nbytes = strlen(use->label)}; /* of the first column */
-    struct tbed_scan_options options = {
-        .size = sizeof options, .thread_count = use->thread_count, .constraints = &label};
+    struct tbed_scan_options options = {.size = sizeof options,
+                                        .thread_count = use->thread_count,
+                                        .any_order = use->any_order,
+                                        .constraints = &label};
     struct tbed_tables *tables;
     struct tbed_scan *scan;
     uint64_t seen = 0;
@@ -168,8 +176,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
         return 0;
     find_label(reader, use.label);
     tbed_reader_close(reader);
-    for (size_t i = 0; (use.table = tbed_table_get(i)) != NULL; i++) {
-        use.thread_count = i % 2 == 0 ? 1 : 3;
+    for (size_t i = 0; (use.table = tbed_table_get(i / 2)) != NULL; i++) {
+        use.any_order = i % 2 == 0;
+        use.thread_count = use.any_order ? 1 : 3;
         reader = open_input(data, nbytes);
         use.expected = scan_table(&use, reader);
         tbed_reader_close(reader);
