@@ -103,7 +103,8 @@ struct sql_request {
     struct sql_table *table;
     uint64_t columns;
     bool in_order;
-    bool is_empty; /* no row can match */
+    bool is_empty;    /* no row can match */
+    bool is_repeated; /* one of many scans: threads would take longer than they help */
     size_t constraint_count;
     struct tbed_constraint constraints[2 * SQL_TERMS_MAX];
     char *texts[SQL_TERMS_MAX]; /* owned */

@@ -10,8 +10,6 @@
 
 #ifdef SQL_IS_BUILT
 
-SQLITE_EXTENSION_INIT1
-
 /* Runs a statement made by sqlite3_mprintf(). */
 static int run(sqlite3 *db, char *sql, char **message)
 {

@@ -154,6 +154,7 @@ enum tbed_status sql_scan_open(struct sql_scan *scan, const struct sql_request *
         .constraints = request->constraints,
         .constraint_count = request->constraint_count,
         .any_order = !request->in_order,
+        .thread_count = request->is_repeated,
         .is_cancelled = table->context->is_cancelled,
     };
     *scan = (struct sql_scan){.file = table->file};

@@ -316,6 +316,7 @@ static int filter(sqlite3_vtab_cursor *base, int number, const char *text, int c
     if (code != SQLITE_OK)
         return code;
     cursor->is_at_end = cursor->request.is_empty;
+    cursor->request.is_repeated = cursor->scan_count > KEEP_AFTER;
     if (cursor->request.is_empty)
         return SQLITE_OK;
     enum tbed_status status = begin(cursor, &error);

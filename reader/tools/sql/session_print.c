@@ -180,13 +180,13 @@ static void put_csv(const char *text, size_t nbytes)
 static void put_csv_header(struct printer *printer)
 {
     if (printer->session->result_count++ > 0)
-        putchar('\n');
+        fputs("\r\n", stdout);
     for (int i = 0; i < printer->column_count; i++) {
         const char *name = sqlite3_column_name(printer->statement, i);
         fputs(i > 0 ? "," : "", stdout);
         put_csv(name, strlen(name));
     }
-    putchar('\n');
+    fputs("\r\n", stdout);
     printer->has_header = true;
 }
 
@@ -199,7 +199,7 @@ static void put_csv_row(struct printer *printer)
         fputs(i > 0 ? "," : "", stdout);
         put_csv(printer->text.bytes, printer->text.nbytes);
     }
-    putchar('\n');
+    fputs("\r\n", stdout);
 }
 
 /* ---- JSON ---- */
