@@ -164,7 +164,7 @@ static void put_names(struct spans *spans, struct table_rows *rows, const struct
 static void put_nested(struct table_rows *rows, const struct span_unit *unit, const struct block_span *item)
 {
     if ((rows->columns & NESTED) == 0)
-        return;
+        return; /* 'nested' has not been made */
     const struct nested *nested = &unit->nested[item - unit->items];
     if (item->kind == TBED_STEP_UNKNOWN) {
         tbed_table_put_null(rows, SELF);
