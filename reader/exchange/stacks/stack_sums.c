@@ -28,12 +28,16 @@ static void turn(struct stack_sums *sums, size_t index)
     tbed_reader_info(sums->reader, &sums->info);
 }
 
+/* Fewer than usual, so that an export takes no more than 64 MiB; of more, those with the least time become "<other>". */
+#define PATHS_MAX (TBED_STACK_PATHS_USUAL / 8 * 3)
+
 static enum tbed_status make_stacks(struct stack_sums *sums, size_t index)
 {
     turn(sums, index);
     struct tbed_stacks_options options = {.size = sizeof options,
                                           .thread_count = sums->job->options.thread_count,
                                           .filter = sums->filter,
+                                          .path_count_max = PATHS_MAX,
                                           .is_cancelled = sums->job->options.is_cancelled};
     return tbed_stacks_make(sums->reader, &options, &sums->stacks);
 }
