@@ -9,7 +9,7 @@
 
 #include "fuzz/support/fuzz.h"
 #include "fuzz/support/imported.h"
-#include "reader/exchange/ctf/import/ctf_import.h"
+#include "reader/exchange/ctf_read/ctf_read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "reader/exchange/ctf/export/ctf_export.h"
-#include "reader/exchange/ctf/import/ctf_import.h"
+#include "reader/exchange/ctf_read/ctf_import.h"
 #include "reader/exchange/shared/exchange_format.h"
 
 const struct exchange_format tbed_exchange_ctf = {
@@ -19,8 +19,8 @@ const struct exchange_format tbed_exchange_ctf = {
               .exports_many = true,
               .skips = true},
     .has_path = tbed_ctf_folder_is,
-    .open = tbed_ctf_open,
-    .close = tbed_ctf_close,
-    .import = tbed_ctf_import,
+    .open = tbed_ctf_source_open,
+    .close = tbed_ctf_source_close,
+    .import = tbed_ctf_source_import,
     .export_folder = tbed_ctf_export,
 };

@@ -1,6 +1,6 @@
 """
 Writes a small trace of CTF 1.8 that the tests import, with every kind of event that has a meaning, and seeds of the fuzz
-target for the records of reader/exchange/ctf/ctf.h.
+target for the records of reader/exchange/ctf_read/ctf_read.h.
 
     make_ctf.py FOLDER [SEEDS]
 
@@ -38,10 +38,6 @@ EVENTS = [
     ("app:lonely_start", "uint32_t a;", None),
     ("app:point", "struct { uint8_t x; uint8_t y; } at; uint32_t many[3];", None),
     ("lttng_ust_statedump:bin_info", "pointer_t baddr; uint64_t memsz; string path;", None),
-    ("tracebed:begin", "string name; string category; uint32_t x;", None),
-    ("tracebed:end", "", None),
-    ("tracebed:counter", "string name; uint64_t value;", None),
-    ("tracebed:message", "string text;", 4),
 ]
 ID = {name: number for number, (name, _, _) in enumerate(EVENTS)}
 
@@ -81,9 +77,7 @@ def streams():
     two = event(160, 7, "lttng_ust_cyg_profile:func_exit", addresses(0x1010))
     two += event(170, 7, "lttng_ust_tracelog:TRACE_ERR", struct.pack("<i", 12) + text(b"a.c") + text(b"bad"))
     two += event(175, 7, "app:lonely_start", struct.pack("<I", 5)) + event(180, 7, "app:point", struct.pack("<BBIII", 1, 2, 3, 4, 5))
-    two += event(190, 9, "tracebed:begin", text(b"span") + text(b"group") + struct.pack("<I", 3)) + event(195, 9, "tracebed:end")
-    two += event(200, 9, "tracebed:counter", text(b"heap") + struct.pack("<Q", 2 ** 64 - 1)) + event(205, 9, "tracebed:message", text(b"said"))
-    return {"one_0": packet(0, one), "one_1": packet(1, two, 0) + packet(1, event(300, 9, "tracebed:end"), 4)}
+    return {"one_0": packet(0, one), "one_1": packet(1, two, 0) + packet(1, event(300, 9, "app:lonely_start", struct.pack("<I", 6)), 4)}
 
 
 def record(kind, content=b""):
@@ -94,8 +88,20 @@ def sized(content):
     return struct.pack("<I", len(content)) + content
 
 
+def own():
+    """As tracebed exports."""
+    content = record(4, sized(b"tracer_name") + sized(b"tracebed"))
+    line = argument(b"s", b"file", b"") + argument(b"u", b"line", bytes(8)) + argument(b"u", b"argument_count", bytes(8))
+    content += said(5, 7, b"span_begin", argument(b"s", b"name", b"x") + argument(b"s", b"category", b"c") + line, flags=5)
+    content += said(9, 7, b"span", argument(b"s", b"name", b"y") + argument(b"u", b"duration", struct.pack("<Q", 3)) + line, flags=5)
+    content += said(10, 7, b"counter_f64", argument(b"s", b"name", b"z") + argument(b"f", b"value", bytes(8)), flags=5)
+    content += said(11, 7, b"message", argument(b"s", b"severity", b"warning") + argument(b"s", b"text", b"said"), flags=5)
+    content += said(12, 7, b"span_end", argument(b"s", b"name", b"x"), flags=5) + said(13, 7, b"span_end", flags=5)
+    return content + said(14, 7, b"records_dropped", argument(b"u", b"count", struct.pack("<Q", 3)), flags=5) + record(6)
+
+
 def said(time, tid, name, arguments=b"", flags=7, severity=0):
-    return record(2, struct.pack("<BBqII", flags, severity, time, 7, tid) + sized(b"app") + sized(name) + arguments)
+    return record(2, struct.pack("<BBqII", flags, severity, time, 7, tid) + sized(b"app") + sized(b"thread") + sized(name) + arguments)
 
 
 def argument(kind, name, value):
@@ -111,7 +117,6 @@ def records():
     content += said(11, 7, b"app:frame_begin", argument(b"i", b"n", number)) + said(12, 7, b"lttng_ust_cyg_profile:func_exit")
     content += said(13, 7, b"app:frame_end") + said(9, 8, b"syscall_entry_read", flags=1) + said(0, 8, b"odd", flags=0)
     content += said(14, 7, b"lttng_ust_tracef:event", argument(b"s", b"msg", b"hello"), severity=2)
-    content += said(15, 7, b"tracebed:begin", argument(b"s", b"name", b"x")) + said(16, 7, b"tracebed:counter", argument(b"f", b"value", number))
     return content + record(3, struct.pack("<Q", 12)) + record(6)
 
 
@@ -124,6 +129,8 @@ def main():
     if len(sys.argv) > 2:
         with open(os.path.join(sys.argv[2], "all_kinds"), "wb") as out:
             out.write(records())
+        with open(os.path.join(sys.argv[2], "own"), "wb") as out:
+            out.write(own())
         with open(os.path.join(sys.argv[2], "error"), "wb") as out:
             out.write(record(5, sized(b"Failed to index CTF stream file '/x'")))
 

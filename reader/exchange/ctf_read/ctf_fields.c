@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: MIT
  */
 #if __has_include(<babeltrace2/babeltrace.h>)
-#include "reader/exchange/ctf/import/ctf_fields.h"
+#include "reader/exchange/ctf_read/ctf_fields.h"
 
 #define NAME_NBYTES  256
 #define DEPTH_MAX    8
@@ -77,8 +77,38 @@ static void put_array(const struct ctf_library *library, struct ctf_put *put, co
     ctf_put_text(put, text, at);
 }
 
+static void put_field(const struct ctf_library *library, struct ctf_put *put, const char *name,
+                      const bt_field *field, unsigned depth);
 static void put_members(const struct ctf_library *library, struct ctf_put *put, const char *name,
                         const bt_field *field, unsigned depth);
+
+/* An element with a member 'name' and a member 'value' is what its name says. */
+static void put_element(const struct ctf_library *library, struct ctf_put *put, const char *name,
+                        const bt_field *element, unsigned depth)
+{
+    const char *own = tbed_ctf_text(library, element, "name");
+    const bt_field *value = library->field_structure_borrow_member_field_by_name_const(element, "value");
+    if (own != NULL && value != NULL)
+        put_field(library, put, own, value, depth);
+    else
+        put_members(library, put, name, element, depth);
+}
+
+/* Returns false if the elements are no structures. */
+static bool put_structures(const struct ctf_library *library, struct ctf_put *put, const char *name,
+                           const bt_field *field, unsigned depth)
+{
+    uint64_t count = library->field_array_get_length(field);
+    for (uint64_t i = 0; i < count && i < ELEMENTS_MAX && depth < DEPTH_MAX; i++) {
+        const bt_field *element = library->field_array_borrow_element_field_by_index_const(field, i);
+        char text[NAME_NBYTES];
+        if (!is_type(library->field_get_class_type(element), BT_FIELD_CLASS_TYPE_STRUCTURE))
+            return false;
+        snprintf(text, sizeof text, "%s%llu", name, (unsigned long long)i);
+        put_element(library, put, text, element, depth + 1);
+    }
+    return count > 0;
+}
 
 /* Returns false if the field has no value of its own. */
 static bool put_value(const struct ctf_library *library, struct ctf_put *put, const char *name,
@@ -100,8 +130,6 @@ static bool put_value(const struct ctf_library *library, struct ctf_put *put, co
     } else if (is_type(type, BT_FIELD_CLASS_TYPE_STRING)) {
         put_head(put, 's', name);
         ctf_put_text(put, library->field_string_get_value(field), library->field_string_get_length(field));
-    } else if (is_type(type, BT_FIELD_CLASS_TYPE_ARRAY)) {
-        put_array(library, put, name, field);
     } else {
         return false;
     }
@@ -118,6 +146,11 @@ static void put_field(const struct ctf_library *library, struct ctf_put *put, co
         put->nbytes = before;
     if (has_value || depth == DEPTH_MAX)
         return;
+    if (is_type(type, BT_FIELD_CLASS_TYPE_ARRAY) && !put_structures(library, put, name, field, depth)) {
+        put_array(library, put, name, field);
+        if (put->is_full)
+            put->nbytes = before;
+    }
     if (is_type(type, BT_FIELD_CLASS_TYPE_STRUCTURE))
         put_members(library, put, name, field, depth + 1);
     else if (is_type(type, BT_FIELD_CLASS_TYPE_VARIANT))

@@ -6,7 +6,7 @@
 #ifndef TRACEBED_EXCHANGE_CTF_PUT_H
 #define TRACEBED_EXCHANGE_CTF_PUT_H
 
-#include "reader/exchange/ctf/import/ctf_import.h"
+#include "reader/exchange/ctf_read/ctf_read.h"
 
 #include <stdio.h>
 #include <string.h>

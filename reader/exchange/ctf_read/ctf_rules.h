@@ -23,6 +23,8 @@ enum ctf_kind {
     CTF_KIND_OWN_INSTANT,
     CTF_KIND_OWN_COUNTER,
     CTF_KIND_OWN_MESSAGE,
+    CTF_KIND_OWN_SPAN,
+    CTF_KIND_OWN_DROPS,
 };
 
 struct ctf_rule {
@@ -35,6 +37,7 @@ struct ctf_rule {
 struct ctf_rules {
     TBED_HASHMAP(struct ctf_rule) map;
     struct tbed_text names;
+    bool is_own; /* the trace is an export of tracebed */
 };
 
 /* The rule of a name, new if it was not met before. NULL: no memory, or too many names. */

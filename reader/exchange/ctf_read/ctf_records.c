@@ -5,8 +5,8 @@
  */
 #include "reader/core/base/json.h"
 #include "reader/core/base/vector.h"
-#include "reader/exchange/ctf/import/ctf_import.h"
-#include "reader/exchange/ctf/import/ctf_rules.h"
+#include "reader/exchange/ctf_read/ctf_read.h"
+#include "reader/exchange/ctf_read/ctf_rules.h"
 #include "reader/exchange/shared/import_trace.h"
 #include "reader/exchange/shared/new_file.h"
 
@@ -20,6 +20,7 @@
 #define PROCESS_NBYTES 256
 #define FACTS_NBYTES   65536u
 #define MODULES_MAX    65536u
+#define OWN_TIME_MAX   INT64_C(1000000000000000)
 
 /* The rest of a record. */
 struct piece {
@@ -32,8 +33,8 @@ struct said {
     uint8_t flags, severity;
     int64_t time;
     uint32_t pid, tid;
-    const char *process, *name;
-    size_t process_nbytes, name_nbytes, count;
+    const char *process, *thread, *name;
+    size_t process_nbytes, thread_nbytes, name_nbytes, count;
     struct tbed_argument arguments[CTF_ARGUMENTS_MAX];
     char const *names[CTF_ARGUMENTS_MAX];
     size_t name_lengths[CTF_ARGUMENTS_MAX];
@@ -51,6 +52,11 @@ struct open_spans {
     TBED_VECTOR(uint32_t) ids;
 };
 
+struct ctf_unit {
+    uint64_t key; /* of a counter's id */
+    bool is_described;
+};
+
 struct reading {
     struct import_trace trace;
     struct tbed_import_report *report;
@@ -60,6 +66,7 @@ struct reading {
     struct tbed_text module_names, facts;
     struct tbed_json json;
     TBED_HASHMAP(struct open_spans) open;
+    TBED_HASHMAP(struct ctf_unit) units;
     int records, fd;
     bool is_open, has_end, is_out_of_memory;
     char **early; /* gets an error before the first event; NULL: all are reported */
@@ -147,6 +154,7 @@ static bool take_event(struct piece *piece, struct said *said, struct tbed_impor
     said->pid = take_u32(piece);
     said->tid = take_u32(piece);
     said->process = take_text(piece, &said->process_nbytes);
+    said->thread = take_text(piece, &said->thread_nbytes);
     said->name = take_text(piece, &said->name_nbytes);
     said->count = 0;
     report->notes[TBED_IMPORT_NOTE_ARGUMENTS] += (said->flags & CTF_LEFT_OUT) != 0;
@@ -270,7 +278,9 @@ static enum tbed_status open_trace(struct reading *reading, const struct said *s
         memcpy(name, said->process, said->process_nbytes < sizeof name ? said->process_nbytes : 0);
         start.pid = said->pid;
         start.realtime_ns = is_realtime ? said->time - (int64_t)IMPORT_FIRST_TICK : 0;
-        reading->first = said->time;
+        /* In an export of tracebed, times count from its start, and whole spans may have begun before their event. */
+        bool counts_from_start = reading->rules.is_own && said->time >= 0 && said->time < OWN_TIME_MAX;
+        reading->first = counts_from_start ? 0 : said->time;
     }
     enum tbed_status status =
         tbed_import_trace_open(&reading->trace, reading->fd, &start, reading->report, reading->error);
@@ -295,11 +305,12 @@ static uint64_t tick_of(struct reading *reading, const struct said *said)
 
 static struct import_thread *thread_of(struct reading *reading, const struct said *said)
 {
-    char process[PROCESS_NBYTES] = "", name[32];
+    char process[PROCESS_NBYTES] = "", name[PROCESS_NBYTES] = "";
     memcpy(process, said->process, said->process_nbytes < sizeof process ? said->process_nbytes : 0);
+    memcpy(name, said->thread, said->thread_nbytes < sizeof name ? said->thread_nbytes : 0);
     tbed_import_process(&reading->trace, said->pid, process, 0);
     if ((said->flags & CTF_HAS_THREAD) != 0)
-        return tbed_import_thread(&reading->trace, said->pid, said->tid, NULL);
+        return tbed_import_thread(&reading->trace, said->pid, said->tid, name[0] != '\0' ? name : NULL);
     snprintf(name, sizeof name, "cpu %u", said->tid);
     return tbed_import_thread(&reading->trace, said->pid, said->tid, name);
 }
@@ -391,9 +402,28 @@ static void give_message(struct reading *reading, struct said *said, struct impo
     give(reading, said, thread, event);
 }
 
+static void describe_counter(struct reading *reading, uint32_t id, const struct tbed_argument *unit)
+{
+    char text[64] = "";
+    if (unit->nbytes == 0 || unit->nbytes >= sizeof text)
+        return;
+    memcpy(text, unit->value.text, unit->nbytes);
+    struct ctf_unit *known = TBED_HASHMAP_ADD(&reading->units, tbed_hashmap_key32(id));
+    if (known != NULL && !known->is_described)
+        tbed_counter_describe(reading->trace.writer, id, text);
+    reading->is_out_of_memory |= known == NULL;
+    if (known != NULL)
+        known->is_described = true;
+}
+
 static void give_counter(struct reading *reading, struct said *said, struct import_thread *thread,
                          struct tbed_given_event *event)
 {
+    const struct tbed_argument *unit = argument_of(said, "unit");
+    if (unit != NULL && unit->type == TBED_ARG_TEXT)
+        describe_counter(reading, event->id, unit);
+    if (unit != NULL)
+        remove_argument(said, unit);
     bool has_value = put_first(said, "value");
     uint32_t type = has_value ? said->arguments[0].type : TBED_ARG_TEXT;
     bool is_number = type == TBED_ARG_U64 || type == TBED_ARG_I64 || type == TBED_ARG_F64;
@@ -403,23 +433,62 @@ static void give_counter(struct reading *reading, struct said *said, struct impo
     give(reading, said, thread, event);
 }
 
+static void remove_place(struct said *said)
+{
+    const struct tbed_argument *file = argument_of(said, "file");
+    if (file == NULL || file->type != TBED_ARG_TEXT || file->nbytes > 0)
+        return;
+    remove_argument(said, file);
+    if (argument_of(said, "line") != NULL)
+        remove_argument(said, argument_of(said, "line"));
+}
+
+static void take_severity(struct said *said)
+{
+    static const char letters[] = "ewid"; /* error, warning, information, debug */
+    const struct tbed_argument *severity = argument_of(said, "severity");
+    if (severity == NULL || severity->type != TBED_ARG_TEXT)
+        return;
+    const char *letter = severity->nbytes > 0 ? memchr(letters, severity->value.text[0], 4) : NULL;
+    said->severity = letter != NULL ? (uint8_t)(TBED_SEVERITY_ERROR + (letter - letters)) : 0;
+    remove_argument(said, severity);
+}
+
 static void give_own(struct reading *reading, struct said *said, struct import_thread *thread,
                      enum ctf_kind kind, struct tbed_given_event *event)
 {
+    static const char *const unneeded[] = {"argument_count", "duration", "never_ended"};
+    uint64_t duration = number_of(said, "duration");
+    bool is_open = number_of(said, "never_ended") != 0;
     event->id = take_id(reading, said, "name");
     event->category = take_id(reading, said, "category");
+    for (size_t i = 0; i < sizeof unneeded / sizeof unneeded[0]; i++)
+        if (argument_of(said, unneeded[i]) != NULL)
+            remove_argument(said, argument_of(said, unneeded[i]));
+    if (number_of(said, "line") == 0)
+        remove_place(said);
     switch (kind) {
+    case CTF_KIND_OWN_SPAN:
+        event->type = TBED_GIVEN_SPAN;
+        event->begin_tick = duration < event->tick ? event->tick - duration : 0;
+        give(reading, said, thread, event);
+        break;
+    case CTF_KIND_OWN_DROPS:
+        reading->report->notes[TBED_IMPORT_NOTE_LOST] += number_of(said, "count") % UINT32_MAX;
+        break;
     case CTF_KIND_OWN_BEGIN:
         begin(reading, said, thread, event);
         break;
     case CTF_KIND_OWN_END:
         event->id = TBED_ID_INVALID;
-        end(reading, said, thread, event);
+        if (!is_open)
+            end(reading, said, thread, event);
         break;
     case CTF_KIND_OWN_COUNTER:
         give_counter(reading, said, thread, event);
         break;
     case CTF_KIND_OWN_MESSAGE:
+        take_severity(said);
         give_message(reading, said, thread, event);
         break;
     default:
@@ -506,6 +575,8 @@ static void keep_fact(struct reading *reading, struct piece *piece)
     for (size_t i = 0; i < key_nbytes; i++) /* a key is written verbatim */
         name[i] = key[i] >= 'a' && key[i] <= 'z' ? key[i] : '_';
     name[key_nbytes] = '\0';
+    if (strcmp(name, "tracer_name") == 0)
+        reading->rules.is_own = nbytes == 8 && memcmp(text, "tracebed", 8) == 0;
     tbed_json_text(&reading->json, name, text, nbytes);
 }
 
@@ -606,6 +677,7 @@ static void free_all(struct reading *reading)
     for (struct open_spans *spans = NULL; (spans = TBED_HASHMAP_NEXT(&reading->open, spans)) != NULL;)
         tbed_vector_free(&spans->ids.vector);
     tbed_hashmap_free(&reading->open.map);
+    tbed_hashmap_free(&reading->units.map);
     tbed_vector_free(&reading->modules.vector);
     tbed_ctf_rules_free(&reading->rules);
     free(reading->module_names.bytes);

@@ -6,7 +6,7 @@
  * u32 length and bytes.
  *
  *     CLASS      text name: an event of this name may come; all classes come before the first event
- *     EVENT      u8 flags, u8 severity, i64 time, u32 pid, u32 tid, text process name, text name, arguments to the end:
+ *     EVENT      u8 flags, u8 severity, i64 time, u32 pid, u32 tid, text process name, text thread name, text name, arguments to the end:
  *                u8 type (u, i, f, p, s), text name, and 8 bytes or a text
  *     DISCARDED  u64 count of events that were lost while recording; 0: unknown
  *     FACT       text key, text value: about the trace
@@ -15,8 +15,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef TRACEBED_EXCHANGE_CTF_IMPORT_H
-#define TRACEBED_EXCHANGE_CTF_IMPORT_H
+#ifndef TRACEBED_EXCHANGE_CTF_READ_H
+#define TRACEBED_EXCHANGE_CTF_READ_H
 
 #include <tracebed/exchange.h>
 
@@ -45,7 +45,6 @@ struct ctf_folder {
 
 /* False: no memory, or none is there. */
 bool tbed_ctf_folder_find(const char *path, struct ctf_folder *folder_ret);
-bool tbed_ctf_folder_is(const char *path);
 void tbed_ctf_folder_free(struct ctf_folder *folder);
 
 /* ---- ctf_worker.c: in the child ---- */
@@ -63,12 +62,5 @@ _Noreturn void tbed_ctf_worker_run(const struct ctf_folder *folder, int fd);
  */
 enum tbed_status tbed_ctf_records_import(int records, int fd, struct tbed_import_report *report,
                                          char **early_ret, struct tbed_error *error_ret);
-
-/* ---- ctf_import.c: for the registry of formats, see exchange_format.h ---- */
-
-enum tbed_status tbed_ctf_open(const char *path, int fd, void **source_ret, struct tbed_error *error_ret);
-void tbed_ctf_close(void *source);
-enum tbed_status tbed_ctf_import(const void *source, int fd, struct tbed_import_report *report,
-                                 struct tbed_error *error_ret);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * A CTF trace imported: the process that reads it is started, and what it sends becomes a trace.
+ * The import of CTF: starts the process that reads it, once or, if a file is refused, again.
  *
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
-#include "reader/exchange/ctf/import/ctf_import.h"
-#include "reader/exchange/ctf/import/ctf_shadow.h"
-#include "reader/exchange/shared/exchange_format.h"
+#include "reader/exchange/ctf_read/ctf_import.h"
+#include "reader/exchange/ctf_read/ctf_read.h"
+#include "reader/exchange/ctf_read/ctf_shadow.h"
 #include "reader/exchange/shared/import_trace.h"
 #include "reader/exchange/shared/new_file.h"
 
@@ -18,7 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum tbed_status tbed_ctf_open(const char *path, int fd, void **source_ret, struct tbed_error *error_ret)
+enum tbed_status tbed_ctf_source_open(const char *path, int fd, void **source_ret,
+                                      struct tbed_error *error_ret)
 {
     (void)fd;
     struct ctf_folder *folder = malloc(sizeof *folder);
@@ -34,7 +35,7 @@ enum tbed_status tbed_ctf_open(const char *path, int fd, void **source_ret, stru
     return tbed_exchange_fail(error_ret, TBED_ERR_NOT_A_TRACE);
 }
 
-void tbed_ctf_close(void *source)
+void tbed_ctf_source_close(void *source)
 {
     tbed_ctf_folder_free(source);
     free(source);
@@ -135,8 +136,8 @@ static enum tbed_status import_tries(const struct ctf_folder *folder, struct ctf
     return status;
 }
 
-enum tbed_status tbed_ctf_import(const void *source, int fd, struct tbed_import_report *report,
-                                 struct tbed_error *error_ret)
+enum tbed_status tbed_ctf_source_import(const void *source, int fd, struct tbed_import_report *report,
+                                        struct tbed_error *error_ret)
 {
     const struct ctf_folder *folder = source;
     struct ctf_shadow *shadow = calloc(1, sizeof *shadow);

@@ -5,7 +5,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/exchange/ctf/import/ctf_rules.h"
+#include "reader/exchange/ctf_read/ctf_rules.h"
 
 #include <string.h>
 
@@ -23,11 +23,22 @@ static const struct {
     {"lttng_ust_statedump:bin_info", CTF_KIND_MODULE},
     {"lttng_ust_lib:load", CTF_KIND_MODULE},
     {"lttng_ust_tracef:event", CTF_KIND_MESSAGE},
-    {"tracebed:begin", CTF_KIND_OWN_BEGIN},
-    {"tracebed:end", CTF_KIND_OWN_END},
-    {"tracebed:instant", CTF_KIND_OWN_INSTANT},
-    {"tracebed:counter", CTF_KIND_OWN_COUNTER},
-    {"tracebed:message", CTF_KIND_OWN_MESSAGE},
+};
+
+/* Those of an export of tracebed. */
+static const struct {
+    const char *name;
+    enum ctf_kind kind;
+} own[] = {
+    {"span_begin", CTF_KIND_OWN_BEGIN},
+    {"span_end", CTF_KIND_OWN_END},
+    {"span", CTF_KIND_OWN_SPAN},
+    {"instant", CTF_KIND_OWN_INSTANT},
+    {"counter_i64", CTF_KIND_OWN_COUNTER},
+    {"counter_u64", CTF_KIND_OWN_COUNTER},
+    {"counter_f64", CTF_KIND_OWN_COUNTER},
+    {"message", CTF_KIND_OWN_MESSAGE},
+    {"records_dropped", CTF_KIND_OWN_DROPS},
 };
 
 /* What begins and what ends, in a name. */
@@ -121,12 +132,17 @@ void tbed_ctf_rule_decide(struct ctf_rules *rules, struct ctf_rule *rule)
     const char *name = name_of(rules, rule);
     if (rule->kind != CTF_KIND_UNKNOWN)
         return;
+    for (size_t i = 0; rules->is_own && i < sizeof own / sizeof own[0]; i++)
+        if (rule->nbytes == strlen(own[i].name) && memcmp(name, own[i].name, rule->nbytes) == 0)
+            rule->kind = own[i].kind;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (rule->nbytes == strlen(known[i].name) && memcmp(name, known[i].name, rule->nbytes) == 0)
             rule->kind = known[i].kind;
     if (rule->kind == CTF_KIND_UNKNOWN && rule->nbytes >= sizeof log - 1 &&
         memcmp(name, log, sizeof log - 1) == 0)
         rule->kind = CTF_KIND_MESSAGE;
+    if (rule->kind == CTF_KIND_UNKNOWN && rules->is_own)
+        rule->kind = CTF_KIND_INSTANT;
     if (rule->kind == CTF_KIND_UNKNOWN)
         rule->kind = kind_of_pair(rules, name, rule->nbytes);
 }

@@ -5,13 +5,13 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
-#include "reader/exchange/ctf/import/ctf_import.h"
+#include "reader/exchange/ctf_read/ctf_read.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
 #if __has_include(<babeltrace2/babeltrace.h>)
-#include "reader/exchange/ctf/import/ctf_fields.h"
+#include "reader/exchange/ctf_read/ctf_fields.h"
 #include "reader/symbols/process/symbol_worker.h"
 
 #include <dlfcn.h>
@@ -116,6 +116,22 @@ static bool number_in(const struct ctf_library *library, const bt_field *const c
            tbed_ctf_number(library, contexts[1], other, number);
 }
 
+/* Where events have no context, their packet may have one. */
+static uint8_t put_packet(const struct ctf_library *library, const bt_field *packet, uint32_t *pid,
+                          uint32_t *tid)
+{
+    tbed_ctf_number(library, packet, "pid", pid);
+    if (tbed_ctf_number(library, packet, "tid", tid))
+        return CTF_HAS_THREAD;
+    tbed_ctf_number(library, packet, "cpu_id", tid);
+    return 0;
+}
+
+static void put_name(struct ctf_put *put, const char *name, size_t most)
+{
+    ctf_put_text(put, name != NULL ? name : "", name != NULL ? strnlen(name, most) : 0);
+}
+
 static void put_event(struct worker *worker, const bt_message *message)
 {
     const struct ctf_library *library = &worker->library;
@@ -126,6 +142,10 @@ static void put_event(struct worker *worker, const bt_message *message)
     const bt_stream_class *stream_class = library->stream_borrow_class_const(stream);
     const bt_field *contexts[2] = {library->event_borrow_common_context_field_const(event),
                                    library->event_borrow_specific_context_field_const(event)};
+    const bt_field *packet =
+        library->stream_class_supports_packets(stream_class)
+            ? library->packet_borrow_context_field_const(library->event_borrow_packet_const(event))
+            : NULL;
     int64_t ns;
     uint8_t flags = put_time(library, message, stream_class, &ns);
     meet_trace(worker, stream);
@@ -133,12 +153,11 @@ static void put_event(struct worker *worker, const bt_message *message)
     number_in(library, contexts, "vpid", "pid", &pid);
     if (number_in(library, contexts, "vtid", "tid", &tid))
         flags |= CTF_HAS_THREAD;
-    else if (library->stream_class_supports_packets(stream_class))
-        tbed_ctf_number(library,
-                        library->packet_borrow_context_field_const(library->event_borrow_packet_const(event)),
-                        "cpu_id", &tid);
+    else
+        flags |= put_packet(library, packet, &pid, &tid);
     const char *process = tbed_ctf_text(library, contexts[0], "procname");
     process = process != NULL ? process : tbed_ctf_text(library, contexts[1], "procname");
+    process = process != NULL ? process : tbed_ctf_text(library, packet, "process_name");
     const char *name = library->event_class_get_name(of);
     ctf_put_begin(put, CTF_EVENT);
     size_t flags_at = put->nbytes;
@@ -147,8 +166,9 @@ static void put_event(struct worker *worker, const bt_message *message)
     ctf_put_u64(put, (uint64_t)ns);
     ctf_put_u32(put, pid);
     ctf_put_u32(put, tid);
-    ctf_put_text(put, process != NULL ? process : "", process != NULL ? strnlen(process, 255) : 0);
-    ctf_put_text(put, name != NULL ? name : "", name != NULL ? strnlen(name, 4096) : 0);
+    put_name(put, process, 255);
+    put_name(put, tbed_ctf_text(library, packet, "thread_name"), 255);
+    put_name(put, name, 4096);
     tbed_ctf_put_fields(library, put, library->event_borrow_payload_field_const(event), false);
     tbed_ctf_put_fields(library, put, contexts[1], true);
     tbed_ctf_put_fields(library, put, contexts[0], true);
