@@ -99,15 +99,17 @@ static bool put_structures(const struct ctf_library *library, struct ctf_put *pu
                            const bt_field *field, unsigned depth)
 {
     uint64_t count = library->field_array_get_length(field);
+    const bt_field_class *of =
+        library->field_class_array_borrow_element_field_class_const(library->field_borrow_class_const(field));
+    if (!is_type(library->field_class_get_type(of), BT_FIELD_CLASS_TYPE_STRUCTURE))
+        return false;
     for (uint64_t i = 0; i < count && i < ELEMENTS_MAX && depth < DEPTH_MAX; i++) {
         const bt_field *element = library->field_array_borrow_element_field_by_index_const(field, i);
         char text[NAME_NBYTES];
-        if (!is_type(library->field_get_class_type(element), BT_FIELD_CLASS_TYPE_STRUCTURE))
-            return false;
         snprintf(text, sizeof text, "%s%llu", name, (unsigned long long)i);
         put_element(library, put, text, element, depth + 1);
     }
-    return count > 0;
+    return true;
 }
 
 /* Returns false if the field has no value of its own. */

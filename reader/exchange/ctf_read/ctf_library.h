@@ -66,6 +66,8 @@
     X(packet_borrow_context_field_const)                                                                     \
     X(field_get_class_type)                                                                                  \
     X(field_borrow_class_const)                                                                              \
+    X(field_class_array_borrow_element_field_class_const)                                                    \
+    X(field_class_get_type)                                                                                  \
     X(field_class_structure_borrow_member_by_index_const)                                                    \
     X(field_class_structure_get_member_count)                                                                \
     X(field_class_structure_member_get_name)                                                                 \

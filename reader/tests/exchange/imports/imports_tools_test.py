@@ -191,9 +191,9 @@ def test_ctf_of_our_own(folder):
     output_of(folder, cases.TRACEBED, "export", "--to=ctf", "data", "-o", "exported")
     output_of(folder, cases.TRACEBED, "import", "exported", "-o", "again.tbed")
     before, after = report(f"{folder}/data"), report(f"{folder}/again.tbed")
-    need(before["spans"] == after["spans"] and before["duration_ns"] == after["duration_ns"], f"{before}\n{after}")
-    lines = [sorted(line.split(None, 2)[2] for line in output_of(folder, cases.TRACEBED, "dump", path).splitlines())
-             for path in ("data", "again.tbed")]
+    need(before["spans"] == after["spans"], f"{before['spans']}\n{after['spans']}")
+    lines = [sorted(re.sub(r"\\xff|\ufffd", "?", line.split(None, 2)[2])  # CTF's texts are UTF-8
+                    for line in output_of(folder, cases.TRACEBED, "dump", path).splitlines()) for path in ("data", "again.tbed")]
     need(lines[0] == lines[1], f"{lines[0]}\n{lines[1]}")
 
 
