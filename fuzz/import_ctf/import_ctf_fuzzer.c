@@ -1,18 +1,41 @@
 /*
  * Whatever the records are that the process sends which reads CTF, the trace made of them verifies, and it has the spans
- * that the report counts. babeltrace2's library itself is not fuzzed: it may crash, in that process.
+ * that the report counts. If memory runs out on the way, that fails or gives the same. babeltrace2's library itself is not fuzzed: it may crash, in that process.
  *
  * SPDX-License-Identifier: MIT
  */
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "fuzz/support/failing.h"
 #include "fuzz/support/fuzz.h"
 #include "fuzz/support/imported.h"
 #include "reader/exchange/ctf_read/ctf_read.h"
 
+#define RUNS_MAX 200
+
+struct run {
+    int records;
+    struct tbed_import_report whole;
+};
+
+static void import_failing(void *given)
+{
+    const struct run *run = given;
+    struct tbed_import_report report = {.kind = TBED_FOREIGN_CTF};
+    int fd = memfd_create("trace", MFD_CLOEXEC);
+    REQUIRE(fd >= 0 && lseek(run->records, 0, SEEK_SET) == 0);
+    failing_start();
+    enum tbed_status status = tbed_ctf_records_import(run->records, fd, &report, NULL, NULL);
+    failing_stop();
+    REQUIRE(status == TBED_OK || failing_count() > 0);
+    REQUIRE(status != TBED_OK || report.event_count == run->whole.event_count);
+    close(fd);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
+    static const struct failing_plan each = {.run_count = RUNS_MAX};
     struct tbed_import_report report = {.kind = TBED_FOREIGN_CTF};
     struct tbed_reader *reader;
     int records = file_of_input(data, nbytes), fd = memfd_create("trace", MFD_CLOEXEC);
@@ -22,6 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     imported_check(reader, &report);
     tbed_reader_close(reader);
     close(fd);
+    struct run run = {records, report};
+    failing_run(&each, import_failing, &run);
     close(records);
     return 0;
 }

@@ -1,6 +1,6 @@
 /*
  * Whatever the files of uftrace's data directory are, verify finds nothing wrong with the imported trace, and it has the
- * spans that the report counts.
+ * spans that the report counts. If memory runs out on the way, the import fails or gives the same.
  *
  * An input has all files of a folder, each as a byte that says which, its length in two bytes, and its content.
  *
@@ -8,12 +8,14 @@
  */
 #include <unistd.h>
 
+#include "fuzz/support/failing.h"
 #include "fuzz/support/fuzz.h"
 #include "fuzz/support/imported.h"
 #include "fuzz/support/scratch.h"
 
 static const char *const names[] = {"info",      "task.txt", "1.dat", "2.dat",
                                     "sid-1.map", "a.sym",    "a.dbg", "perf-cpu0.dat"};
+#define RUNS_MAX   200
 #define NAME_COUNT (sizeof names / sizeof names[0])
 
 static void unpack(const uint8_t *data, size_t nbytes)
@@ -30,6 +32,24 @@ static void unpack(const uint8_t *data, size_t nbytes)
     }
 }
 
+static void import_failing(void *given)
+{
+    const struct tbed_import_report *whole = given;
+    struct tbed_import_report report;
+    struct tbed_reader *reader = NULL;
+    struct tbed_error error;
+    failing_start();
+    enum tbed_status status = tbed_import_open(scratch_folder(), &reader, &report, &error);
+    failing_stop();
+    if (status != TBED_OK) {
+        REQUIRE(failing_count() > 0);
+        return;
+    }
+    REQUIRE(report.kind == TBED_FOREIGN_UFTRACE && report.event_count == whole->event_count);
+    REQUIRE(report.damage_count == whole->damage_count);
+    tbed_reader_close(reader);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
     struct tbed_import_report report;
@@ -42,7 +62,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
         return 0;
     REQUIRE(format->kind == TBED_FOREIGN_UFTRACE);
     if (tbed_import_open(folder, &reader, &report, &error) == TBED_OK) {
+        static const struct failing_plan each = {.run_count = RUNS_MAX};
         imported_check(reader, &report);
+        failing_run(&each, import_failing, &report);
         tbed_reader_close(reader);
     } else {
         REQUIRE(error.status == TBED_ERR_FOREIGN_VERSION);

@@ -13,7 +13,9 @@ bool tbed_uftrace_map(struct uftrace *folder, const char *name, struct mapped_fi
     char path[UFTRACE_PATH_NBYTES + UFTRACE_NAME_NBYTES + 2];
     snprintf(path, sizeof path, "%s/%s", folder->path, name);
     *file_ret = (struct mapped_file){.nbytes = 0};
-    if (tbed_mapped_file_open(path, -1, file_ret, NULL) != TBED_OK)
+    enum tbed_status status = tbed_mapped_file_open(path, -1, file_ret, NULL);
+    folder->is_out_of_memory |= status == TBED_ERR_MAP;
+    if (status != TBED_OK)
         return false;
     folder->nbytes += file_ret->nbytes;
     return true;

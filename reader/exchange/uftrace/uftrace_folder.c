@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,6 +225,7 @@ static void look_at_files(struct uftrace *folder)
 {
     DIR *directory = opendir(folder->path);
     struct dirent *entry;
+    folder->is_out_of_memory |= directory == NULL && errno == ENOMEM;
     if (directory == NULL) {
         tbed_import_damaged(folder->report, TBED_ERR_FOREIGN_FILE, tbed_import_file(folder->report, "."),
                             UINT64_MAX, 0);
