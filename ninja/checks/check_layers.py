@@ -104,12 +104,13 @@ ROOMS = {
         "reader/exchange/otlp", "reader/exchange/ctf", "reader/exchange/uftrace", "reader/exchange/ctf_read",
     ],
     "reader/python": ["reader/include"],
+    "reader/tables/arrow": ["reader/tables/base", "reader/exchange/include"],
+    "reader/tables/profile": ["reader/tables/rows", "reader/exchange/measureme/import"],
     "reader/exchange/columns/base": ["reader/exchange/shared", "reader/tables/list"],
     "reader/exchange/columns/parquet": ["reader/exchange/columns/base"],
     "reader/exchange/columns/text": ["reader/exchange/columns/base"],
     "reader/tools": ["reader/exchange", "reader/tables", "reader/symbols", "writer/capture/launch", "reader/sql"],
     "reader/sql": ["reader/tables"],
-    "reader/tables/profile": ["reader/tables/rows", "reader/exchange/measureme/import"],
 }
 # A room with more files than this is several rooms in one.
 ROOM_FILES_MAX = 16
