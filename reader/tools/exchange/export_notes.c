@@ -49,6 +49,11 @@ bool export_went_well(const struct export_request *request, enum tbed_status sta
         tool_complain("write error on standard output: %s", strerror(error->system_errno));
         return false;
     }
+    if (status == TBED_ERR_EXISTS && request->format->exports_folder) {
+        tool_complain("%s: has one of these traces already", request->to);
+        tool_hint("Use --force to replace it.");
+        return false;
+    }
     tool_complain_output(request->to, error);
     return false;
 }

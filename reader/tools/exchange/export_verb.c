@@ -23,6 +23,8 @@ static const char help[] =
     "  -o, --output=OUT          write to OUT; '-' is standard output, except for\n"
     "                            mm_profdata and folders. What ends in .gz or .zst is\n"
     "                            compressed, except mm_profdata and rtl-log\n"
+    "  -o, --output=OUT          write to OUT; chrome, rtl-log, csv and ndjson accept\n"
+    "                            '-' for standard output\n"
     "  -f, --force               replace OUT if it exists\n"
     "      --color=WHEN          use color: never, auto or always\n"
     "  -h, --help                print this help\n"
