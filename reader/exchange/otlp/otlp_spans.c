@@ -58,6 +58,8 @@ static void end_span(struct otlp *otlp, struct tbed_text *text, uint64_t parent)
 /* Spans that were held back; a zero follows each. */
 static void put_released(struct otlp *otlp, uint64_t parent)
 {
+    if (otlp->released.nbytes == 0)
+        return;
     const char *at = otlp->released.bytes, *end = at + otlp->released.nbytes;
     while (at < end) {
         size_t nbytes = strlen(at);
