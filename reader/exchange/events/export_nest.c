@@ -133,7 +133,7 @@ void tbed_export_nest_take(struct export_nest *nest, int64_t begin, int64_t end,
         same_nbytes = nest->spans[nest->count - inside.count].nbytes;
     later.nbytes -= same_nbytes;
     remove_inside(nest, &later, out);
-    if (!tbed_text_reserve(held, text->nbytes)) {
+    if (text->is_out_of_memory || text->nbytes == 0 || !tbed_text_reserve(held, text->nbytes)) {
         nest->is_out_of_memory = true;
         return;
     }

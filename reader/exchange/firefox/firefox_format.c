@@ -62,6 +62,7 @@ static void put_end(struct firefox *firefox)
     tbed_text_puts(text, "],\n\"counters\":[");
     if (!tbed_spool_move(&firefox->counters, firefox->out))
         firefox->write_errno = firefox->counters.write_errno;
+    firefox->is_out_of_memory |= firefox->counters.text.is_out_of_memory;
     tbed_text_puts(
         text,
         "],\n\"libs\":[],\"pages\":[],\"profilerOverhead\":[],\n\"meta\":{\"interval\":1,\"startTime\":");
@@ -118,7 +119,7 @@ static enum tbed_status export_file(const struct export_job *job, struct export_
     errno = firefox.write_errno;
     if (status == TBED_OK && firefox.write_errno != 0)
         status = tbed_exchange_fail(job->error, TBED_ERR_WRITE);
-    else if (status == TBED_OK && firefox.is_out_of_memory)
+    else if (status == TBED_OK && (firefox.is_out_of_memory || firefox.text.is_out_of_memory))
         status = tbed_exchange_fail(job->error, TBED_ERR_MEMORY);
     firefox_close(&firefox);
     return status;

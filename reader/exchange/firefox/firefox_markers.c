@@ -114,7 +114,8 @@ static void put_arguments(struct firefox *firefox, const struct tbed_arguments a
         }
     }
     start = joined.nbytes > 0 && joined.bytes[0] == ' ';
-    put_text_member(firefox, "arguments", joined.bytes + start, joined.nbytes - start);
+    if (joined.nbytes > 0)
+        put_text_member(firefox, "arguments", joined.bytes + start, joined.nbytes - start);
     firefox->is_out_of_memory |= joined.is_out_of_memory;
     free(joined.bytes);
 }

@@ -116,12 +116,14 @@ void otlp_put_async(void *context)
         otlp->is_out_of_memory = otlp->walk.is_over = true;
         return;
     }
+    enum tbed_status status = TBED_OK;
     while (!otlp->is_out_of_memory && tbed_export_out_spill(otlp->out) &&
-           tbed_assembler_next(assembler, &step) == TBED_OK)
+           (status = tbed_assembler_next(assembler, &step)) == TBED_OK)
         if (step.kind == TBED_STEP_EVENT &&
             (step.event->type == TBED_EVENT_ASYNC_BEGIN || step.event->type == TBED_EVENT_ASYNC_END))
             take(otlp, step.event);
     tbed_assembler_close(assembler);
+    otlp->is_out_of_memory |= status == TBED_ERR_MEMORY;
     put_open(otlp);
     otlp_put_lines(otlp);
 }

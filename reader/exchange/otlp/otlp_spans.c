@@ -58,6 +58,7 @@ static void end_span(struct otlp *otlp, struct tbed_text *text, uint64_t parent)
 /* Spans that were held back; a zero follows each. */
 static void put_released(struct otlp *otlp, uint64_t parent)
 {
+    otlp->is_out_of_memory |= otlp->released.is_out_of_memory;
     if (otlp->released.nbytes == 0)
         return;
     const char *at = otlp->released.bytes, *end = at + otlp->released.nbytes;
@@ -68,7 +69,6 @@ static void put_released(struct otlp *otlp, uint64_t parent)
         end_span(otlp, text, parent);
         at += nbytes + 1;
     }
-    otlp->is_out_of_memory |= otlp->released.is_out_of_memory;
     otlp->released.nbytes = 0;
 }
 
