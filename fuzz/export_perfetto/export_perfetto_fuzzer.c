@@ -11,21 +11,52 @@
 
 #include "fuzz/support/exported.h"
 #include "fuzz/support/fuzz.h"
-#include "reader/core/base/hashmap.h"
 
 struct bytes {
     const uint8_t *at, *end;
 };
 
-struct known { /* a number, by a hash of what it belongs to */
-    uint64_t key;
-    uint64_t value;
+/* Numbers that have been seen; 0 is none. */
+struct set {
+    uint64_t *slots;
+    size_t count, room; /* a power of two */
 };
 
 struct checker {
-    TBED_HASHMAP(struct known) interned, tracks;
+    struct set interned, tracks;
     uint64_t sequence, event_count;
 };
+
+/* ---- Sets ---- */
+
+static uint64_t *find(const struct set *set, uint64_t number)
+{
+    size_t at = number & (set->room - 1);
+    while (set->slots[at] != 0 && set->slots[at] != number)
+        at = (at + 1) & (set->room - 1);
+    return &set->slots[at];
+}
+
+static bool has(const struct set *set, uint64_t number)
+{
+    return set->room > 0 && *find(set, number) != 0;
+}
+
+static void add(struct set *set, uint64_t number)
+{
+    if (set->count * 2 >= set->room) {
+        struct set larger = {.count = set->count, .room = set->room * 2 + (set->room == 0) * 64};
+        larger.slots = calloc(larger.room, sizeof *larger.slots);
+        REQUIRE(larger.slots != NULL);
+        for (size_t i = 0; i < set->room; i++)
+            if (set->slots[i] != 0)
+                *find(&larger, set->slots[i]) = set->slots[i];
+        free(set->slots);
+        *set = larger;
+    }
+    set->count += *find(set, number) == 0;
+    *find(set, number) = number;
+}
 
 /* ---- Protobuf ---- */
 
@@ -89,14 +120,14 @@ static void check_interned(struct checker *checker, struct bytes data)
             if (entry.number == 1)
                 iid = entry.value;
         uint64_t key = mix(checker->sequence, list.number, iid);
-        REQUIRE(iid != 0 && TBED_HASHMAP_FIND(&checker->interned, key) == NULL);
-        REQUIRE(TBED_HASHMAP_ADD(&checker->interned, key) != NULL);
+        REQUIRE(iid != 0 && !has(&checker->interned, key));
+        add(&checker->interned, key);
     }
 }
 
 static void check_use(struct checker *checker, uint64_t list, uint64_t iid)
 {
-    REQUIRE(TBED_HASHMAP_FIND(&checker->interned, mix(checker->sequence, list, iid)) != NULL);
+    REQUIRE(has(&checker->interned, mix(checker->sequence, list, iid)));
 }
 
 static void check_track(struct checker *checker, struct bytes track)
@@ -104,7 +135,7 @@ static void check_track(struct checker *checker, struct bytes track)
     struct field field;
     while (next_field(&track, &field))
         if (field.number == 1)
-            REQUIRE(TBED_HASHMAP_ADD(&checker->tracks, mix(1, field.value, 0)) != NULL);
+            add(&checker->tracks, mix(1, field.value, 0));
 }
 
 static void check_annotation(struct checker *checker, struct bytes annotation)
@@ -129,7 +160,7 @@ static void check_event(struct checker *checker, struct bytes event)
         if (field.number == 9)
             type = field.value;
         else if (field.number == 11)
-            REQUIRE(TBED_HASHMAP_FIND(&checker->tracks, mix(1, field.value, 0)) != NULL);
+            REQUIRE(has(&checker->tracks, mix(1, field.value, 0)));
         else if (field.number == 3 || field.number == 10 || field.number == 34)
             check_use(checker, field.number == 3 ? 1 : field.number == 10 ? 2 : 4, field.value);
         else if (field.number == 4)
@@ -171,8 +202,8 @@ static void check(struct tbed_reader *const *readers, size_t count, const struct
         check_packet(&checker, packet.bytes);
     }
     REQUIRE(checker.event_count == exported.result.written_count);
-    tbed_hashmap_free(&checker.interned.map);
-    tbed_hashmap_free(&checker.tracks.map);
+    free(checker.interned.slots);
+    free(checker.tracks.slots);
     free(exported.bytes);
 }
 
