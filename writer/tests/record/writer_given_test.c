@@ -199,7 +199,7 @@ static void events_that_are_none_are_counted(void **state)
     event.arguments = &text;
     event.argument_count = 1;
     tbed_event_record_given(recorder, &event);
-    event.type = (enum tbed_given_type)9;
+    event.type = (enum tbed_given_type)99;
     tbed_event_record_given(recorder, &event);
     assert_int_equal(tbed_writer_drop_count(writer, TBED_DROP_TOO_LARGE), 3);
     tbed_writer_close(writer);
@@ -253,6 +253,73 @@ static void threads_of_other_processes_belong_to_them(void **state)
     writer = test_writer_open(test_path("clocked.tbed"), NULL);
     assert_int_equal(tbed_process_record_given(writer, "none", 1, 0, 0), 0);
     tbed_writer_close(writer);
+}
+
+static void processes_are_described_again(void **state)
+{
+    (void)state;
+    const char *path = test_path("described.tbed");
+    struct tbed_writer *writer = given_open(path, 0);
+    uint32_t other = tbed_process_record_given(writer, "", 0, 0, 0);
+    tbed_process_describe_given(writer, 0, "own", 20);
+    tbed_process_describe_given(writer, other, "other", 21);
+    tbed_process_describe_given(NULL, other, "none", 22);
+    tbed_writer_close(writer);
+    struct tbed_reader *reader = test_reader_open(path, true);
+    struct tbed_process_info own, found;
+    assert_true(tbed_process_get(reader, 0, &own));
+    assert_true(tbed_process_get(reader, 1, &found));
+    assert_false(tbed_process_get(reader, 2, &(struct tbed_process_info){0}));
+    assert_int_equal(own.pid, 20);
+    assert_text(reader, own.name_id, "own");
+    assert_int_equal(found.stream, other);
+    assert_int_equal(found.pid, 21);
+    assert_text(reader, found.name_id, "other");
+    tbed_reader_close(reader);
+}
+
+static void asynchronous_spans_and_flows_have_their_keys_and_arguments(void **state)
+{
+    static const struct {
+        enum tbed_given_type given;
+        enum tbed_event_type type;
+    } types[] = {{TBED_GIVEN_ASYNC_BEGIN, TBED_EVENT_ASYNC_BEGIN},
+                 {TBED_GIVEN_ASYNC_END, TBED_EVENT_ASYNC_END},
+                 {TBED_GIVEN_FLOW_BEGIN, TBED_EVENT_FLOW_BEGIN},
+                 {TBED_GIVEN_FLOW_STEP, TBED_EVENT_FLOW_STEP},
+                 {TBED_GIVEN_FLOW_END, TBED_EVENT_FLOW_END}};
+    const char *path = test_path("keyed.tbed");
+    struct tbed_writer *writer = given_open(path, 0);
+    struct tbed_recorder *recorder = tbed_recorder_open_given(writer, NULL, 1);
+    const struct tbed_argument argument = {
+        .type = TBED_ARG_U64, .name_id = TBED_ID_INVALID, .nbytes = 8, .value.u64 = 7};
+    (void)state;
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        tbed_event_record_given(recorder, &(struct tbed_given_event){.type = types[i].given,
+                                                                     .id = 9,
+                                                                     .category = TBED_ID_INVALID,
+                                                                     .tick = 10 + i,
+                                                                     .key = 100 + i,
+                                                                     .arguments = &argument,
+                                                                     .argument_count = i % 2});
+    tbed_writer_close(writer);
+    struct tbed_reader *reader = test_reader_open(path, true);
+    struct tbed_cursor *cursor;
+    struct tbed_stream_info stream;
+    struct tbed_event event;
+    assert_true(tbed_stream_get(reader, 0, &stream));
+    assert_int_equal(tbed_cursor_open(reader, stream.stream, &cursor), TBED_OK);
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        assert_int_equal(tbed_cursor_next(cursor, &event), TBED_OK);
+        assert_int_equal(event.type, types[i].type);
+        assert_int_equal(event.id, 9);
+        assert_int_equal(event.tick, 10 + i);
+        assert_int_equal(event.of.async.key, 100 + i);
+        assert_int_equal(event.argument_count, i % 2);
+    }
+    assert_int_equal(tbed_cursor_next(cursor, &event), TBED_END);
+    tbed_cursor_close(cursor);
+    tbed_reader_close(reader);
 }
 
 static void the_clock_is_what_was_told(void **state)
@@ -629,6 +696,8 @@ int main(void)
         cmocka_unit_test(ticks_that_go_back_take_little_room),
         cmocka_unit_test(events_that_are_none_are_counted),
         cmocka_unit_test(threads_of_other_processes_belong_to_them),
+        cmocka_unit_test(processes_are_described_again),
+        cmocka_unit_test(asynchronous_spans_and_flows_have_their_keys_and_arguments),
         cmocka_unit_test(the_clock_is_what_was_told),
         cmocka_unit_test(counts_have_a_unit_and_no_rate),
         cmocka_unit_test(nobody_joins_and_no_clock_is_mixed_in),
