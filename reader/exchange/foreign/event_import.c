@@ -20,6 +20,7 @@ enum tbed_status tbed_event_import_open(struct event_import *import, int fd,
         .process_pid = TBED_PID_UNKNOWN,
         .given_ticks = true,
         .given_ticks_per_second = 1000000000,
+        .release_pages = true,
     };
     *import = (struct event_import){.report = report, .first_time = UINT64_MAX, .first_begin = UINT64_MAX};
     return tbed_writer_open_fd(fd, &options, &import->writer, error);
@@ -179,14 +180,24 @@ static void count(struct tbed_import_report *report, enum event_row_type type)
     report->message_count += type == EVENT_ROW_MESSAGE;
 }
 
+/* A span listed after one that it is inside of is proof, if their ends differ, or no begin has ever decreased. */
+static void note_order(struct event_track *track, const struct event_row *span)
+{
+    bool is_first = track->last_end == 0;
+    track->begins_decrease |= !is_first && span->other < track->last_begin;
+    track->ends_decrease |= span->time < track->last_end;
+    track->has_inner_behind |= !is_first && span->time == track->last_end && span->other > track->last_begin;
+    track->last_begin = span->other;
+    track->last_end = span->time;
+}
+
 static void note_time(struct event_import *import, const struct event_row *row)
 {
     struct event_track *track = &import->tracks.items[row->track];
     uint64_t first = row->time;
     if (row->type == EVENT_ROW_SPAN) {
         first = row->other < first ? row->other : first;
-        track->is_by_begin |= row->time < track->last_end;
-        track->last_end = row->time;
+        note_order(track, row);
     }
     import->first_time = first < import->first_time ? first : import->first_time;
     bool begins = row->type == EVENT_ROW_BEGIN || row->type == EVENT_ROW_OPEN;

@@ -42,8 +42,8 @@ struct event_process {
 struct event_track {
     uint32_t process, tid;
     char *name;
-    uint64_t last_end; /* of its spans, in the order of the file */
-    bool is_by_begin;  /* some span ends before one that is in front of it in the file */
+    uint64_t last_begin, last_end; /* of its spans, in the order of the file */
+    bool begins_decrease, ends_decrease, has_inner_behind;
 };
 
 struct event_import {
@@ -76,6 +76,12 @@ void tbed_event_note(struct event_import *import, enum tbed_import_note note);
 /* The process or track of a key, which is any number; a new one if there is none. EVENT_NONE: no memory, see 'status'. */
 uint32_t tbed_event_process(struct event_import *import, uint64_t key, uint32_t pid);
 uint32_t tbed_event_track(struct event_import *import, uint64_t key, uint32_t process, uint32_t tid);
+
+/* Whether the file lists the track's spans in the order of their begins. */
+static inline bool tbed_event_is_by_begin(const struct event_track *track)
+{
+    return track->ends_decrease || (track->has_inner_behind && !track->begins_decrease);
+}
 
 /* The last name counts. */
 void tbed_event_process_name(struct event_import *import, uint32_t process, const char *name, size_t nbytes);

@@ -238,7 +238,7 @@ static enum tbed_status take_row(void *context, const struct event_row *row)
         close_track(recording);
         open_track(recording, row->track);
     }
-    if (!recording->import->tracks.items[row->track].is_by_begin)
+    if (!tbed_event_is_by_begin(&recording->import->tracks.items[row->track]))
         return record(recording, row);
     return keep_tied(recording, row) ? TBED_OK : TBED_ERR_MEMORY;
 }

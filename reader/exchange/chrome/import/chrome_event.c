@@ -378,7 +378,7 @@ static void take_timed(struct chrome_import *chrome, const struct chrome_fields 
         tbed_event_note(&chrome->events, is_number ? TBED_IMPORT_NOTE_RANGE : TBED_IMPORT_NOTE_TIMELESS);
         return;
     }
-    bool has_name = fields->name.type != JSON_NULL || phase != 'E';
+    bool has_name = fields->name.type != JSON_NULL;
     bool has_category = fields->category.type == JSON_STRING && fields->category.nbytes > 0;
     struct event_row row = {.time = EVENT_TIME(ns),
                             .track = track_of(chrome, fields),

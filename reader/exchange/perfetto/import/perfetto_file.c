@@ -158,6 +158,18 @@ static bool read_packet(struct perfetto_import *perfetto, const char *at, size_t
     return !in.is_bad;
 }
 
+/* A packet may have several lists of interned texts. */
+static bool take_interned(struct perfetto_import *perfetto, struct perfetto_sequence *sequence,
+                          const char *at, size_t nbytes)
+{
+    struct proto_in in = {.at = at, .end = at + nbytes};
+    struct proto_field field;
+    while (tbed_proto_next(&in, &field))
+        if (field.number == PACKET_INTERNED && !tbed_perfetto_take_interned(perfetto, sequence, &field))
+            return false;
+    return true;
+}
+
 /* False: something in it is not well-formed. What comes before is kept. */
 static bool take_packet(struct perfetto_import *perfetto, const char *at, size_t nbytes)
 {
@@ -175,7 +187,7 @@ static bool take_packet(struct perfetto_import *perfetto, const char *at, size_t
         tbed_perfetto_sequence_clear(sequence);
     return (!packet.has_clocks || tbed_perfetto_take_clocks(perfetto, packet.sequence, &packet.clocks)) &&
            (!packet.has_defaults || tbed_perfetto_take_defaults(sequence, &packet.defaults)) &&
-           (!packet.has_interned || tbed_perfetto_take_interned(perfetto, sequence, &packet.interned)) &&
+           (!packet.has_interned || take_interned(perfetto, sequence, at, nbytes)) &&
            (!packet.has_thread ||
             tbed_perfetto_take_thread(perfetto, sequence, packet.sequence, &packet.thread)) &&
            (!packet.has_track || tbed_perfetto_take_track(perfetto, &packet.track)) &&

@@ -245,6 +245,10 @@ static bool add_json(struct perfetto_import *perfetto, const struct perfetto_seq
     struct tbed_component whole = {.text = text.bytes, .nbytes = text.nbytes};
     struct tbed_argument argument = {.type = TBED_ARG_ID, .name_id = name, .nbytes = 8};
     size_t room = perfetto->text.room - perfetto->text.nbytes;
+    if (text.is_out_of_memory || perfetto->text.is_out_of_memory) {
+        free(text.bytes);
+        return is_fine;
+    }
     if (text.nbytes <= room && text.nbytes <= EVENT_INLINE_TEXT_MAX) {
         char *copy = perfetto->text.bytes + perfetto->text.nbytes;
         tbed_text_put(&perfetto->text, text.bytes, text.nbytes);

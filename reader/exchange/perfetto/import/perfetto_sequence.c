@@ -89,8 +89,8 @@ static bool take_entry(struct perfetto_import *perfetto, struct perfetto_sequenc
                          : TBED_ID_INVALID;
     entry->line = line <= UINT32_MAX ? (uint32_t)line : 0;
     entry->at = sequence->texts.nbytes;
-    entry->nbytes = text.nbytes;
     tbed_text_put(&sequence->texts, text.bytes, text.nbytes);
+    entry->nbytes = sequence->texts.nbytes - entry->at;
     perfetto->is_out_of_memory |= sequence->texts.is_out_of_memory;
     return true;
 }

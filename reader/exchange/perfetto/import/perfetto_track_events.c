@@ -552,8 +552,6 @@ static void put_event(struct perfetto_import *perfetto, const struct event *even
         return;
     }
     row->type = event->type == TYPE_BEGIN ? EVENT_ROW_BEGIN : EVENT_ROW_END;
-    if (row->type == EVENT_ROW_BEGIN && row->id == TBED_ID_INVALID)
-        row->id = tbed_event_intern(&perfetto->events, "", 0);
     row->severity = row->type == EVENT_ROW_END && never_ended;
     put_span(perfetto, row, uuid);
 }

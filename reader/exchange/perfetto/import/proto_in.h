@@ -91,7 +91,8 @@ static inline bool tbed_proto_next(struct proto_in *in, struct proto_field *fiel
     if (in->at == in->end || in->is_bad)
         return false;
     size_t taken = tbed_proto_varint(in->at, in->end, &tag);
-    *field = (struct proto_field){.number = (uint32_t)(tag >> 3), .wire = (enum proto_wire)(tag & 7)};
+    *field =
+        (struct proto_field){.number = (uint32_t)(tag >> 3), .wire = (enum proto_wire)(tag & 7), .bytes = ""};
     in->at += taken;
     in->is_bad = taken == 0 || tag >> 3 == 0 || tag >> 3 > 0x1FFFFFFF || !tbed_proto_value(in, field);
     if (in->is_bad)
