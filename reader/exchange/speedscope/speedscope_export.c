@@ -10,29 +10,6 @@
 
 #include <errno.h>
 
-void tbed_speedscope_open_profile(struct speedscope *speedscope, const char *type, const char *name,
-                                  size_t name_nbytes, const char *unit)
-{
-    struct tbed_text *text = &speedscope->out->text;
-    tbed_text_puts(text, speedscope->needs_comma ? ",\n{\"type\":\"" : "\n{\"type\":\"");
-    tbed_text_puts(text, type);
-    tbed_text_puts(text, "\",\"name\":");
-    tbed_json_quote(text, name, name_nbytes);
-    tbed_text_puts(text, ",\"unit\":\"");
-    tbed_text_puts(text, unit);
-    tbed_text_puts(text, "\"");
-    speedscope->needs_comma = true;
-}
-
-bool tbed_speedscope_process(struct tbed_reader *reader, uint32_t number,
-                             struct tbed_process_info *process_ret)
-{
-    for (size_t i = 0; tbed_process_get(reader, i, process_ret); i++)
-        if (process_ret->stream == number)
-            return true;
-    return false;
-}
-
 /* ---- Memory ---- */
 
 static const char *const weights[] = {"allocated", "live at the peak", "never freed", "allocations"};

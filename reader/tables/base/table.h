@@ -125,6 +125,12 @@ static inline bool table_rows_is_full(const struct table_rows *rows)
     return rows->count == TBED_BATCH_ROWS_MAX;
 }
 
+/* The bytes of row 'row' of a TEXT; there may be no array if all are empty. */
+static inline const char *table_text_at(const struct tbed_column_values *values, size_t row)
+{
+    return values->text != NULL ? values->text + values->offsets[row] : "";
+}
+
 /* ---- Tables and scans ---- */
 
 struct tbed_scan;

@@ -13,8 +13,15 @@
 
 #define SECOND INT64_C(1000000000)
 
-/* Tables that say again what others say, or that an engine computes from them. */
-static const char *const derived[] = {"events", "label_statistics", "tree", "sites", "strings", "bindings"};
+/*
+ * What was recorded. Engines compute for themselves what the other tables sum up, and 'events', 'strings' and 'bindings' only
+ * repeat what these say.
+ */
+static const char *const recorded[] = {
+    "spans",     "instants", "counters",  "messages", "allocations", "args",  "flows",
+    "processes", "threads",  "locations", "stacks",   "frames",      "units", "loads",
+    "drops",     "losses",   "gaps",      "damage",   "info",
+};
 
 /* ---- What tells a trace from others ---- */
 
@@ -61,17 +68,18 @@ bool tbed_column_export_table(const struct export_job *job, const struct tbed_ta
 
 bool tbed_column_export_has(const struct tbed_table *table)
 {
-    for (size_t i = 0; i < sizeof derived / sizeof derived[0]; i++)
-        if (strcmp(table->name, derived[i]) == 0)
-            return false;
-    return !has_parameters(table);
+    for (size_t i = 0; i < sizeof recorded / sizeof recorded[0]; i++)
+        if (strcmp(table->name, recorded[i]) == 0)
+            return true;
+    return false;
 }
 
 enum tbed_status tbed_column_export_scan(const struct column_export *export, const struct tbed_table *table,
-                                         struct tbed_scan **scan_ret)
+                                         uint64_t columns, struct tbed_scan **scan_ret)
 {
     const struct tbed_export_options *options = &export->job->options;
     struct tbed_scan_options scan = {.size = sizeof scan,
+                                     .columns = columns,
                                      .thread_count = options->thread_count,
                                      .filter = export->filter,
                                      .is_cancelled = options->is_cancelled};

@@ -39,9 +39,9 @@ bool tbed_column_export_table(const struct export_job *job, const struct tbed_ta
 /* Whether a table is one of those that are exported if none is named. */
 bool tbed_column_export_has(const struct tbed_table *table);
 
-/* Errors: those of tbed_scan_open(). */
+/* A scan of these columns, a bit each; 0: all. Errors: those of tbed_scan_open(). */
 enum tbed_status tbed_column_export_scan(const struct column_export *export, const struct tbed_table *table,
-                                         struct tbed_scan **scan_ret);
+                                         uint64_t columns, struct tbed_scan **scan_ret);
 
 /* Adds a table's counts to the result. */
 void tbed_column_export_count(const struct export_job *job, const struct tbed_table *table,

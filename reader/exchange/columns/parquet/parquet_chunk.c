@@ -9,15 +9,15 @@
 #include "reader/exchange/columns/parquet/parquet_column.h"
 
 #include "format/base/utf8.h"
-#include "reader/exchange/columns/base/clean_text.h"
 #include "reader/exchange/columns/parquet/thrift_put.h"
+#include "reader/tables/base/clean_text.h"
 
 #include <zlib.h>
 
 #define PAGE_DATA       0
 #define PAGE_DICTIONARY 2
-#define TRUST           7    /* row groups */
-#define SPARSE          4    /* a dictionary of more than a 4th of the values is not tried */
+#define TRUST           3    /* row groups */
+#define SPARSE          2    /* a dictionary of more than half of the values is not tried */
 #define LENIENT         1024 /* unless it has fewer */
 #define RANGE_NBYTES    64   /* longer texts have no statistics */
 
@@ -66,22 +66,40 @@ static bool put_page(struct parquet_scratch *scratch, int type, size_t count, en
     return !to->is_out_of_memory;
 }
 
+static bool reserve(uint64_t **array, size_t *room, size_t count)
+{
+    if (count <= *room)
+        return true;
+    uint64_t *grown = realloc(*array, count * sizeof *grown);
+    if (grown == NULL)
+        return false;
+    *array = grown;
+    *room = count;
+    return true;
+}
+
+static bool put_nulls(const struct tbed_text *nulls, struct parquet_scratch *scratch)
+{
+    if (!reserve(&scratch->levels, &scratch->level_room, nulls->nbytes))
+        return false;
+    for (size_t i = 0; i < nulls->nbytes; i++)
+        scratch->levels[i] = (uint8_t)nulls->bytes[i];
+    tbed_parquet_put_hybrid(&scratch->page, scratch->levels, nulls->nbytes, 1);
+    return true;
+}
+
 /* Which rows have a value, at the start of a data page. */
 static bool put_levels(const struct parquet_column *column, struct parquet_scratch *scratch)
 {
     struct tbed_text *page = &scratch->page;
     size_t start = page->nbytes;
-    uint64_t levels[512];
     tbed_parquet_put_le32(page, 0);
-    if (column->nulls.nbytes == 0) {
+    if (column->nulls.nbytes > 0) {
+        if (!put_nulls(&column->nulls, scratch))
+            return false;
+    } else {
         tbed_thrift_varint(page, (uint64_t)column->row_count << 1);
         tbed_text_put(page, "\1", 1);
-    }
-    for (size_t at = 0; at < column->nulls.nbytes;) {
-        size_t count = 0;
-        for (; count < 512 && at < column->nulls.nbytes; count++)
-            levels[count] = (uint8_t)column->nulls.bytes[at++];
-        tbed_parquet_put_hybrid(page, levels, count, 1);
     }
     if (page->is_out_of_memory)
         return false;
@@ -92,18 +110,6 @@ static bool put_levels(const struct parquet_column *column, struct parquet_scrat
 }
 
 /* ---- Dictionaries ---- */
-
-static bool reserve_indexes(struct parquet_scratch *scratch, size_t count)
-{
-    if (count <= scratch->index_room)
-        return true;
-    uint64_t *indexes = realloc(scratch->indexes, count * sizeof *indexes);
-    if (indexes == NULL)
-        return false;
-    scratch->indexes = indexes;
-    scratch->index_room = count;
-    return true;
-}
 
 static bool is_sparse(size_t distinct, size_t count)
 {
@@ -130,45 +136,21 @@ static bool text_of_row(const struct parquet_column *column, struct parquet_scra
     return !scratch->clean.is_out_of_memory;
 }
 
-/* Gives each row its index in scratch->texts. 'is_sparse_ret': there are so many that it is not worth it. */
-static bool index_rows(const struct parquet_column *column, struct parquet_scratch *scratch,
-                       bool *is_sparse_ret)
+/* Adds the text or number of a row to the dictionary. */
+static bool add_row(const struct parquet_column *column, struct parquet_scratch *scratch, size_t row,
+                    uint32_t *index)
 {
-    *is_sparse_ret = false;
-    tbed_text_set_clear(&scratch->texts);
-    if (!reserve_indexes(scratch, column->count))
+    const char *bytes = (const char *)&column->values[row];
+    size_t nbytes = sizeof column->values[row];
+    if (column->type == PARQUET_TEXT && !text_of_row(column, scratch, row, &bytes, &nbytes))
         return false;
-    for (size_t i = 0; i < column->count; i++) {
-        const char *bytes;
-        size_t nbytes;
-        uint32_t index;
-        if (i > 0 && column->type != PARQUET_TEXT && column->values[i] == column->values[i - 1]) {
-            scratch->indexes[i] = scratch->indexes[i - 1];
-            continue;
-        }
-        if (column->type == PARQUET_TEXT) {
-            text_of_row(column, scratch, i, &bytes, &nbytes);
-        } else {
-            bytes = (const char *)&column->values[i];
-            nbytes = sizeof column->values[i];
-        }
-        if (!tbed_text_set_add(&scratch->texts, bytes, nbytes, &index))
-            return false;
-        scratch->indexes[i] = index;
-        if ((*is_sparse_ret = is_sparse(scratch->texts.count, column->count)))
-            return true;
-    }
-    return true;
+    return tbed_text_set_add(&scratch->texts, bytes, nbytes, index);
 }
 
-/* The same for names, whose codes save looking at the texts. */
-static bool index_names(const struct parquet_column *column, struct parquet_scratch *scratch)
+/* Names have codes, which save looking at the texts. */
+static bool clear_codes(const struct parquet_column *column, struct parquet_names *names)
 {
-    struct parquet_names *names = scratch->names;
     size_t code_count = tbed_scan_name_count(names->scan);
-    tbed_text_set_clear(&scratch->texts);
-    if (!reserve_indexes(scratch, column->count))
-        return false;
     if (names->room < code_count) {
         uint32_t *indexes = realloc(names->indexes, code_count * 2 * sizeof *indexes);
         if (indexes == NULL)
@@ -178,18 +160,46 @@ static bool index_names(const struct parquet_column *column, struct parquet_scra
     }
     for (size_t i = 0; i < column->count; i++)
         names->indexes[column->values[i]] = 0;
-    for (size_t i = 0; i < column->count; i++) {
-        uint32_t *index = &names->indexes[column->values[i]], added;
-        if (*index == 0) {
-            const char *bytes;
-            size_t nbytes;
-            if (!text_of_row(column, scratch, i, &bytes, &nbytes) ||
-                !tbed_text_set_add(&scratch->texts, bytes, nbytes, &added))
-                return false;
-            *index = added + 1;
-        }
-        scratch->indexes[i] = *index - 1;
+    return true;
+}
+
+static bool index_row(const struct parquet_column *column, struct parquet_scratch *scratch, size_t row,
+                      uint32_t *index)
+{
+    bool is_number = column->type != PARQUET_TEXT;
+    if (is_number && row > 0 && column->values[row] == column->values[row - 1]) {
+        *index = (uint32_t)scratch->indexes[row - 1];
+        return true;
     }
+    if (column->names == NULL)
+        return add_row(column, scratch, row, index);
+    uint32_t *known = &scratch->names->indexes[column->values[row]];
+    if (*known == 0) {
+        if (!add_row(column, scratch, row, index))
+            return false;
+        *known = *index + 1;
+    }
+    *index = *known - 1;
+    return true;
+}
+
+/* Gives each row its index in scratch->texts, unless there are so many that a dictionary is not worth it. */
+static bool index_rows(const struct parquet_column *column, struct parquet_scratch *scratch,
+                       bool *has_dictionary)
+{
+    tbed_text_set_clear(&scratch->texts);
+    if (!reserve(&scratch->indexes, &scratch->index_room, column->count) ||
+        (column->names != NULL && !clear_codes(column, scratch->names)))
+        return false;
+    for (size_t i = 0; i < column->count; i++) {
+        uint32_t index = 0;
+        if (!index_row(column, scratch, i, &index))
+            return false;
+        scratch->indexes[i] = index;
+        if (is_sparse(scratch->texts.count, column->count))
+            return true;
+    }
+    *has_dictionary = true;
     return true;
 }
 
@@ -344,73 +354,55 @@ static bool make_dictionary(const struct parquet_column *column, struct parquet_
 
 /* ---- The smallest ---- */
 
-static bool make_texts(struct parquet_column *column, struct parquet_scratch *scratch,
-                       struct parquet_chunk *chunk)
+/* What suits values that are not worth a dictionary. */
+static bool make_direct(const struct parquet_column *column, struct parquet_scratch *scratch,
+                        struct parquet_chunk *chunk)
 {
-    bool is_sparse_text = false;
-    bool has_indexes =
-        column->names != NULL ? index_names(column, scratch) : index_rows(column, scratch, &is_sparse_text);
-    if (!has_indexes)
-        return false;
-    is_sparse_text |= scratch->texts.count > column->count / 2 + LENIENT;
-    if (!range_of_texts(column, scratch, is_sparse_text ? NULL : &scratch->texts, chunk))
-        return false;
-    return is_sparse_text ? make_plain(column, scratch, &scratch->packed, chunk)
-                          : make_dictionary(column, scratch, &scratch->packed, chunk);
+    bool is_plain = column->type == PARQUET_F64 || column->type == PARQUET_TEXT;
+    return is_plain ? make_plain(column, scratch, &scratch->packed, chunk)
+                    : make_delta(column, scratch, &scratch->packed, chunk);
 }
 
-static bool make_differences(const struct parquet_column *column, struct parquet_scratch *scratch,
-                             struct parquet_chunk *chunk)
-{
-    return column->type == PARQUET_F64 ? make_plain(column, scratch, &scratch->packed, chunk)
-                                       : make_delta(column, scratch, &scratch->packed, chunk);
-}
-
-/* Both encodings, and the smaller one. */
+/* Both, and the smaller one. */
 static bool make_smallest(struct parquet_column *column, struct parquet_scratch *scratch,
                           struct parquet_chunk *chunk)
 {
-    struct parquet_chunk first = *chunk;
-    if (!make_differences(column, scratch, &first))
+    struct parquet_chunk direct = *chunk;
+    if (!make_direct(column, scratch, &direct))
         return false;
     size_t nbytes = scratch->packed.nbytes;
     if (!make_dictionary(column, scratch, &scratch->packed, chunk))
         return false;
-    bool is_first = nbytes <= scratch->packed.nbytes - nbytes;
-    if (is_first) {
-        *chunk = first;
+    column->is_direct = nbytes < scratch->packed.nbytes - nbytes;
+    if (column->is_direct) {
+        *chunk = direct;
         scratch->packed.nbytes = nbytes;
     } else {
         scratch->packed.nbytes -= nbytes;
         memmove(scratch->packed.bytes, scratch->packed.bytes + nbytes, scratch->packed.nbytes);
         chunk->dictionary_nbytes -= nbytes;
     }
-    column->best = is_first ? PARQUET_DELTA : PARQUET_DICTIONARY;
-    column->trust = TRUST;
     return true;
 }
 
-static bool make_numbers(struct parquet_column *column, struct parquet_scratch *scratch,
-                         struct parquet_chunk *chunk)
+static bool make_best(struct parquet_column *column, struct parquet_scratch *scratch,
+                      struct parquet_chunk *chunk)
 {
-    bool is_sparse_number;
-    range_of_numbers(column, chunk);
-    if (column->trust > 0 && column->best == PARQUET_DELTA) {
-        column->trust--;
-        return make_differences(column, scratch, chunk);
-    }
-    if (!index_rows(column, scratch, &is_sparse_number))
+    bool has_dictionary = false;
+    if ((column->trust == 0 || !column->is_direct) && !index_rows(column, scratch, &has_dictionary))
         return false;
-    if (is_sparse_number) {
-        column->best = PARQUET_DELTA;
-        column->trust = TRUST;
-        return make_differences(column, scratch, chunk);
-    }
-    if (column->trust > 0) {
+    if (column->type != PARQUET_TEXT)
+        range_of_numbers(column, chunk);
+    else if (!range_of_texts(column, scratch, has_dictionary ? &scratch->texts : NULL, chunk))
+        return false;
+    if (column->trust > 0 && (column->is_direct || has_dictionary)) {
         column->trust--;
-        return make_dictionary(column, scratch, &scratch->packed, chunk);
+        return column->is_direct ? make_direct(column, scratch, chunk)
+                                 : make_dictionary(column, scratch, &scratch->packed, chunk);
     }
-    return make_smallest(column, scratch, chunk);
+    column->trust = TRUST;
+    column->is_direct = true;
+    return has_dictionary ? make_smallest(column, scratch, chunk) : make_direct(column, scratch, chunk);
 }
 
 bool tbed_parquet_chunk_make(struct parquet_column *column, struct parquet_scratch *scratch,
@@ -424,10 +416,8 @@ bool tbed_parquet_chunk_make(struct parquet_column *column, struct parquet_scrat
     bool is_made;
     if (column->count == 0)
         is_made = make_plain(column, scratch, &scratch->packed, chunk);
-    else if (column->type == PARQUET_TEXT)
-        is_made = make_texts(column, scratch, chunk);
     else
-        is_made = make_numbers(column, scratch, chunk);
+        is_made = make_best(column, scratch, chunk);
     return is_made && !chunk->least.is_out_of_memory && !chunk->greatest.is_out_of_memory;
 }
 
@@ -439,6 +429,7 @@ void tbed_parquet_scratch_free(struct parquet_scratch *scratch)
     free(scratch->other.bytes);
     free(scratch->clean.bytes);
     free(scratch->indexes);
+    free(scratch->levels);
     tbed_text_set_free(&scratch->texts);
     *scratch = (struct parquet_scratch){0};
 }

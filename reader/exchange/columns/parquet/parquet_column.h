@@ -39,8 +39,8 @@ struct parquet_column {
     struct tbed_text nulls; /* a byte for each row: 1 if it has a value; empty: all have one */
     size_t row_count;
 
-    /* Which encoding was the smallest, and in how many row groups it is to be used before others are tried again. */
-    enum parquet_encoding best;
+    /* Whether it was smaller without a dictionary, and in how many row groups that holds before it is tried again. */
+    bool is_direct;
     unsigned trust;
 };
 
@@ -50,6 +50,8 @@ struct parquet_scratch {
     struct tbed_text page, packed, other, clean;
     uint64_t *indexes; /* of values in the dictionary */
     size_t index_room;
+    uint64_t *levels;
+    size_t level_room;
     struct text_set texts;
     struct parquet_names *names;
 };

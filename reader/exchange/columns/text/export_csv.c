@@ -6,8 +6,8 @@
  * SPDX-License-Identifier: MIT
  */
 #include "format/base/utf8.h"
-#include "reader/exchange/columns/base/clean_text.h"
 #include "reader/exchange/columns/text/table_lines.h"
+#include "reader/tables/base/clean_text.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,6 +6,7 @@
 #include "reader/exchange/columns/text/table_lines.h"
 
 #include "reader/exchange/shared/new_file.h"
+#include "reader/tables/base/table.h"
 
 #include <errno.h>
 
@@ -17,7 +18,7 @@ void tbed_table_lines_get(const struct table_lines *text, enum tbed_column_type 
         tbed_scan_name(text->scan, values->codes[row], bytes_ret, nbytes_ret);
         return;
     }
-    *bytes_ret = values->text + values->offsets[row];
+    *bytes_ret = table_text_at(values, row);
     *nbytes_ret = values->offsets[row + 1] - values->offsets[row];
 }
 
@@ -42,7 +43,7 @@ static enum tbed_status write_table(const struct column_export *export, struct t
                                     void (*put_row)(struct table_lines *text, const struct tbed_batch *batch,
                                                     size_t row))
 {
-    enum tbed_status status = tbed_column_export_scan(export, text->table, &text->scan);
+    enum tbed_status status = tbed_column_export_scan(export, text->table, 0, &text->scan);
     if (status != TBED_OK)
         return status;
     put_head(text);

@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef TRACEBED_COLUMNS_CLEAN_TEXT_H
-#define TRACEBED_COLUMNS_CLEAN_TEXT_H
+#ifndef TRACEBED_TABLES_CLEAN_TEXT_H
+#define TRACEBED_TABLES_CLEAN_TEXT_H
 
 #include "reader/core/base/text.h"
 

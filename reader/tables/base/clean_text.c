@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/exchange/columns/base/clean_text.h"
+#include "reader/tables/base/clean_text.h"
 
 #include "format/base/utf8.h"
 
