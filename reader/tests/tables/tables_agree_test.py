@@ -25,8 +25,8 @@ import cases
 PROGRAM = cases.BUILD / "reader/tests/agreement/agreement_program"
 PRINT = cases.BUILD / "reader/tests/tables/rows_text_program"
 GOLDEN = cases.ROOT / "spec/golden"
-KINDS = ("given open", "given whole categories others", "counts given others", "talks", "forks others", "ring others",
-         "killed others", "given back whole others", "given resolution whole", "given arguments others", "deep")
+KINDS = ("given whole categories others", "counts given open others", "talks", "forks others", "ring others",
+         "killed others", "given back resolution whole")
 
 
 def traces(folder):
