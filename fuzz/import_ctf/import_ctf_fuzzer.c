@@ -10,7 +10,7 @@
 #include "fuzz/support/failing.h"
 #include "fuzz/support/fuzz.h"
 #include "fuzz/support/imported.h"
-#include "reader/exchange/ctf_read/ctf_read.h"
+#include "reader/exchange/ctf/import/ctf_read.h"
 
 #define RUNS_MAX 200
 

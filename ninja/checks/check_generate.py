@@ -21,7 +21,7 @@ TEST = "/*\n * A test.\n *\n%s */\nint main(void)\n{\n    return 0;\n}\n"
 
 
 def copy_tree(folder):
-    for path in [*tree.files(".c", ".h", ".py", ".sh", ".ninja", ".map", ".rb", ".html", ".css", ".js"), *GENERATED]:
+    for path in [*tree.files(".c", ".h", ".py", ".sh", ".ninja", ".map", ".rb", ".html", ".css", ".js", ".pyi", ".typed"), *GENERATED]:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, folder / path)
     for path in pathlib.Path("fuzz").glob("*/corpus"):

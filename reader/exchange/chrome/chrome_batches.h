@@ -8,7 +8,7 @@
 
 #include "reader/exchange/chrome/chrome_events.h"
 
-#include "reader/exchange/shared/export_out.h"
+#include "reader/exchange/out/export_out.h"
 
 #include <stdio.h>
 

@@ -67,17 +67,17 @@ struct firefox {
 
 /* ---- firefox_markers.c ---- */
 
-void firefox_step(void *context, const struct tbed_step *step);
+void tbed_firefox_step(void *context, const struct tbed_step *step);
 
 /* ---- firefox_tables.c ---- */
 
-uint32_t firefox_name(struct firefox *firefox, uint32_t id);
-uint32_t firefox_fixed_name(struct firefox *firefox, const char *name);
-uint32_t firefox_category(struct firefox *firefox, uint32_t id);
-void firefox_put_ms(struct tbed_text *text, int64_t ns);
-void firefox_open_thread(void *context);
-void firefox_close_thread(void *context);
-void firefox_put_live(void *context, uint64_t pid, int64_t ns, uint64_t nbytes);
-void firefox_end_counter(struct firefox *firefox);
+uint32_t tbed_firefox_name(struct firefox *firefox, uint32_t id);
+uint32_t tbed_firefox_fixed_name(struct firefox *firefox, const char *name);
+uint32_t tbed_firefox_category(struct firefox *firefox, uint32_t id);
+void tbed_firefox_put_ms(struct tbed_text *text, int64_t ns);
+void tbed_firefox_open_thread(void *context);
+void tbed_firefox_close_thread(void *context);
+void tbed_firefox_put_live(void *context, uint64_t pid, int64_t ns, uint64_t nbytes);
+void tbed_firefox_end_counter(struct firefox *firefox);
 
 #endif

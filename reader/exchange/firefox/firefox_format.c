@@ -12,7 +12,7 @@
 static void open_trace(void *context)
 {
     struct firefox *firefox = context;
-    firefox_end_counter(firefox); /* of the last process of the trace before */
+    tbed_firefox_end_counter(firefox); /* of the last process of the trace before */
     TBED_HASHMAP_CLEAR(&firefox->categories);
 }
 
@@ -58,7 +58,7 @@ static const char schemas
 static void put_end(struct firefox *firefox)
 {
     struct tbed_text *text = &firefox->out->text;
-    firefox_end_counter(firefox);
+    tbed_firefox_end_counter(firefox);
     tbed_text_puts(text, "],\n\"counters\":[");
     if (!tbed_spool_move(&firefox->counters, firefox->out))
         firefox->write_errno = firefox->counters.write_errno;
@@ -66,7 +66,7 @@ static void put_end(struct firefox *firefox)
     tbed_text_puts(
         text,
         "],\n\"libs\":[],\"pages\":[],\"profilerOverhead\":[],\n\"meta\":{\"interval\":1,\"startTime\":");
-    firefox_put_ms(text, firefox->walk.has_realtime ? firefox->walk.realtime_ns : 0);
+    tbed_firefox_put_ms(text, firefox->walk.has_realtime ? firefox->walk.realtime_ns : 0);
     tbed_text_puts(text,
                    ",\"processType\":0,\"product\":\"tracebed\",\"stackwalk\":0,\"symbolicated\":true,"
                    "\"version\":30,\"preprocessedProfileVersion\":" FIREFOX_VERSION
@@ -105,10 +105,10 @@ static enum tbed_status export_file(const struct export_job *job, struct export_
 {
     struct firefox firefox = {.walk = {.job = job, .out = out}, .out = out};
     const struct export_visitor visitor = {.open_trace = open_trace,
-                                           .open_thread = firefox_open_thread,
-                                           .step = firefox_step,
-                                           .close_thread = firefox_close_thread,
-                                           .live = firefox_put_live,
+                                           .open_thread = tbed_firefox_open_thread,
+                                           .step = tbed_firefox_step,
+                                           .close_thread = tbed_firefox_close_thread,
+                                           .live = tbed_firefox_put_live,
                                            .context = &firefox};
     open_spools(&firefox);
     job->result->written = "marker";

@@ -24,7 +24,7 @@ static struct tbed_text *column(struct firefox *firefox, enum firefox_column whi
 static void put_time(struct tbed_text *text, bool is_there, int64_t ns)
 {
     if (is_there)
-        firefox_put_ms(text, ns);
+        tbed_firefox_put_ms(text, ns);
     else
         tbed_text_puts(text, "null");
 }
@@ -145,8 +145,8 @@ static void take_span(struct firefox *firefox, const struct tbed_step *step)
     if (times.is_open)
         tbed_text_puts(&firefox->text, ",\"open\":true");
     put_marker(firefox, &(struct marker){.schema = "span",
-                                         .name = firefox_name(firefox, span->id),
-                                         .category = firefox_category(firefox, span->category),
+                                         .name = tbed_firefox_name(firefox, span->id),
+                                         .category = tbed_firefox_category(firefox, span->category),
                                          .start = times.begin,
                                          .end = times.end,
                                          .phase = FIREFOX_INTERVAL});
@@ -157,13 +157,13 @@ static void put_named(struct firefox *firefox, const struct tbed_event *event, c
 {
     int64_t ns = tbed_export_time(&firefox->walk, event->tick);
     bool has_category = event->type == TBED_EVENT_INSTANT || event->type == TBED_EVENT_COUNTER;
-    put_marker(firefox,
-               &(struct marker){.schema = schema,
-                                .name = firefox_name(firefox, event->id),
-                                .category = has_category ? firefox_category(firefox, event->category) : 0,
-                                .start = ns,
-                                .end = ns,
-                                .phase = phase});
+    put_marker(firefox, &(struct marker){
+                            .schema = schema,
+                            .name = tbed_firefox_name(firefox, event->id),
+                            .category = has_category ? tbed_firefox_category(firefox, event->category) : 0,
+                            .start = ns,
+                            .end = ns,
+                            .phase = phase});
 }
 
 static void put_counter(struct firefox *firefox, const struct tbed_event *event)
@@ -195,7 +195,7 @@ static void put_fixed(struct firefox *firefox, const struct tbed_event *event, c
                       const char *name)
 {
     put_marker(firefox, &(struct marker){.schema = schema,
-                                         .name = firefox_fixed_name(firefox, name),
+                                         .name = tbed_firefox_fixed_name(firefox, name),
                                          .start = tbed_export_time(&firefox->walk, event->tick),
                                          .phase = FIREFOX_INSTANT});
 }
@@ -251,7 +251,7 @@ static void put_event(struct firefox *firefox, const struct tbed_event *event)
     }
 }
 
-void firefox_step(void *context, const struct tbed_step *step)
+void tbed_firefox_step(void *context, const struct tbed_step *step)
 {
     struct firefox *firefox = context;
     if (step->kind == TBED_STEP_END || step->kind == TBED_STEP_OPEN)

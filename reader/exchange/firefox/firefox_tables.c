@@ -10,7 +10,7 @@
 #define FIXED_KEY (UINT64_C(1) << 40)
 
 /* Milliseconds, exactly. */
-void firefox_put_ms(struct tbed_text *text, int64_t ns)
+void tbed_firefox_put_ms(struct tbed_text *text, int64_t ns)
 {
     uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns, part = size % 1000000;
     char digits[8] = ".";
@@ -50,7 +50,7 @@ static struct firefox_text *find_string(struct firefox *firefox, uint64_t key, b
     return slot;
 }
 
-uint32_t firefox_name(struct firefox *firefox, uint32_t id)
+uint32_t tbed_firefox_name(struct firefox *firefox, uint32_t id)
 {
     bool is_new;
     struct firefox_text *slot = find_string(firefox, tbed_hashmap_key32(id), &is_new);
@@ -60,7 +60,7 @@ uint32_t firefox_name(struct firefox *firefox, uint32_t id)
     return add_string(firefox, slot, name->label.bytes, name->label.nbytes);
 }
 
-uint32_t firefox_fixed_name(struct firefox *firefox, const char *name)
+uint32_t tbed_firefox_fixed_name(struct firefox *firefox, const char *name)
 {
     bool is_new;
     struct firefox_text *slot = find_string(firefox, FIXED_KEY | (uint8_t)name[0], &is_new);
@@ -78,7 +78,7 @@ static uint64_t hash_of(const char *text, size_t nbytes)
 }
 
 /* The categories of all traces are in one list. 0 is the profiler's own "Other". */
-uint32_t firefox_category(struct firefox *firefox, uint32_t id)
+uint32_t tbed_firefox_category(struct firefox *firefox, uint32_t id)
 {
     static const char *const colors[] = {"blue",   "green", "orange",    "purple",
                                          "yellow", "red",   "lightblue", "brown"};
@@ -140,7 +140,7 @@ static const char *process_name(struct firefox *firefox, size_t *nbytes_ret)
     return "no process";
 }
 
-void firefox_open_thread(void *context)
+void tbed_firefox_open_thread(void *context)
 {
     static const char no_name[] = "thread";
     struct firefox *firefox = context;
@@ -201,10 +201,10 @@ static void put_samples(struct firefox *firefox)
         ns = 0;
     tbed_text_puts(
         text, ",\"samples\":{\"weightType\":\"samples\",\"weight\":null,\"stack\":[null,null],\"time\":[0,");
-    firefox_put_ms(text, ns);
+    tbed_firefox_put_ms(text, ns);
 }
 
-void firefox_close_thread(void *context)
+void tbed_firefox_close_thread(void *context)
 {
     struct firefox *firefox = context;
     struct tbed_text *text = &firefox->out->text;
@@ -234,7 +234,7 @@ static void append(struct firefox *firefox, struct spool *spool, const char *bef
     firefox->walk.is_over = true;
 }
 
-void firefox_end_counter(struct firefox *firefox)
+void tbed_firefox_end_counter(struct firefox *firefox)
 {
     struct firefox_counter *counter = &firefox->counter;
     struct tbed_text *text = &firefox->counters.text;
@@ -256,18 +256,18 @@ void firefox_end_counter(struct firefox *firefox)
 }
 
 /* The format has changes, not sums. */
-void firefox_put_live(void *context, uint64_t pid, int64_t ns, uint64_t nbytes)
+void tbed_firefox_put_live(void *context, uint64_t pid, int64_t ns, uint64_t nbytes)
 {
     struct firefox *firefox = context;
     struct firefox_counter *counter = &firefox->counter;
     if (counter->pid != pid)
-        firefox_end_counter(firefox);
+        tbed_firefox_end_counter(firefox);
     counter->pid = pid;
     if (counter->count++ > 0) {
         tbed_text_put(&counter->times.text, ",", 1);
         tbed_text_put(&counter->counts.text, ",", 1);
     }
-    firefox_put_ms(&counter->times.text, ns);
+    tbed_firefox_put_ms(&counter->times.text, ns);
     tbed_text_i64(&counter->counts.text, (int64_t)(nbytes - counter->last_nbytes));
     counter->last_nbytes = nbytes;
     firefox->walk.job->result->written_count++;

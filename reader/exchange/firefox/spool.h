@@ -6,7 +6,7 @@
 #ifndef TRACEBED_EXCHANGE_SPOOL_H
 #define TRACEBED_EXCHANGE_SPOOL_H
 
-#include "reader/exchange/shared/export_out.h"
+#include "reader/exchange/out/export_out.h"
 
 struct spool { /* zeroed except 'fd': empty */
     struct tbed_text text;

@@ -20,7 +20,7 @@
 
 #include "reader/core/base/hashmap.h"
 #include "reader/core/base/vector.h"
-#include "reader/exchange/foreign/event_rows.h"
+#include "reader/exchange/foreign/sorted_rows.h"
 
 #define EVENT_TRACK_MAX       65536u /* all further threads share the last one */
 #define EVENT_NAME_NMAX       4096u  /* of a process or a track; a longer one is cut */

@@ -50,15 +50,15 @@ struct otlp {
 /* ---- otlp_lines.c ---- */
 
 /* Opens an object of the kind. */
-struct tbed_text *otlp_object(struct otlp *otlp, enum otlp_kind kind);
+struct tbed_text *tbed_otlp_object(struct otlp *otlp, enum otlp_kind kind);
 /* After an object: writes the line if it is long enough. */
-void otlp_object_end(struct otlp *otlp, enum otlp_kind kind);
-void otlp_put_lines(struct otlp *otlp);
+void tbed_otlp_object_end(struct otlp *otlp, enum otlp_kind kind);
+void tbed_otlp_put_lines(struct otlp *otlp);
 /* The resource and scope of a thread; 'thread' is NULL for a process. */
-void otlp_describe(struct otlp *otlp, uint64_t pid, const struct export_thread *thread);
-void otlp_put_id(struct tbed_text *text, uint64_t id);
-void otlp_put_time(struct otlp *otlp, struct tbed_text *text, const char *key, int64_t ns);
-uint64_t otlp_mix(uint64_t hash, uint64_t value);
+void tbed_otlp_describe(struct otlp *otlp, uint64_t pid, const struct export_thread *thread);
+void tbed_otlp_put_id(struct tbed_text *text, uint64_t id);
+void tbed_otlp_put_time(struct otlp *otlp, struct tbed_text *text, const char *key, int64_t ns);
+uint64_t tbed_otlp_mix(uint64_t hash, uint64_t value);
 
 /* ---- otlp_attributes.c ---- */
 
@@ -67,33 +67,34 @@ struct otlp_attributes {
     struct tbed_text *text;
     bool needs_comma;
 };
-void otlp_begin_attributes(struct otlp_attributes *attributes, struct otlp *otlp, struct tbed_text *text);
-void otlp_end_attributes(struct otlp_attributes *attributes);
-void otlp_put_text_attribute(struct otlp_attributes *attributes, const char *key, const char *text,
-                             size_t nbytes);
-void otlp_put_u64_attribute(struct otlp_attributes *attributes, const char *key, uint64_t value);
-void otlp_put_true_attribute(struct otlp_attributes *attributes, const char *key);
+void tbed_otlp_begin_attributes(struct otlp_attributes *attributes, struct otlp *otlp,
+                                struct tbed_text *text);
+void tbed_otlp_end_attributes(struct otlp_attributes *attributes);
+void tbed_otlp_put_text_attribute(struct otlp_attributes *attributes, const char *key, const char *text,
+                                  size_t nbytes);
+void tbed_otlp_put_u64_attribute(struct otlp_attributes *attributes, const char *key, uint64_t value);
+void tbed_otlp_put_true_attribute(struct otlp_attributes *attributes, const char *key);
 /* Those in the name, where it is in the source, and its category. */
-void otlp_put_name_attributes(struct otlp_attributes *attributes, uint32_t id, uint32_t category);
-void otlp_put_arguments(struct otlp_attributes *attributes, struct tbed_arguments arguments, uint32_t count,
-                        uint32_t first);
+void tbed_otlp_put_name_attributes(struct otlp_attributes *attributes, uint32_t id, uint32_t category);
+void tbed_otlp_put_arguments(struct otlp_attributes *attributes, struct tbed_arguments arguments,
+                             uint32_t count, uint32_t first);
 
 /* ---- otlp_spans.c ---- */
 
-void otlp_open_thread(void *context);
-void otlp_close_thread(void *context);
-void otlp_step(void *context, const struct tbed_step *step);
+void tbed_otlp_open_thread(void *context);
+void tbed_otlp_close_thread(void *context);
+void tbed_otlp_step(void *context, const struct tbed_step *step);
 /* What all spans begin with. */
-void otlp_begin_span(struct otlp *otlp, struct tbed_text *text, uint64_t span_id, uint32_t id, int64_t begin,
-                     int64_t end);
+void tbed_otlp_begin_span(struct otlp *otlp, struct tbed_text *text, uint64_t span_id, uint32_t id,
+                          int64_t begin, int64_t end);
 
 /* ---- otlp_events.c ---- */
 
-void otlp_put_event(struct otlp *otlp, const struct tbed_event *event);
-void otlp_put_live(void *context, uint64_t pid, int64_t ns, uint64_t nbytes);
+void tbed_otlp_put_event(struct otlp *otlp, const struct tbed_event *event);
+void tbed_otlp_put_live(void *context, uint64_t pid, int64_t ns, uint64_t nbytes);
 
 /* ---- otlp_async.c ---- */
 
-void otlp_put_async(void *context);
+void tbed_otlp_put_async(void *context);
 
 #endif

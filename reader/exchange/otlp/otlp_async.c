@@ -28,31 +28,32 @@ static void put_pair(struct otlp *otlp, const struct otlp_async *begin, uint64_t
     struct otlp_attributes attributes;
     int64_t begin_ns = tbed_export_time(&otlp->walk, begin->begin_tick);
     int64_t end_ns = tbed_export_time(&otlp->walk, end_tick);
-    struct tbed_text *text = otlp_object(otlp, OTLP_SPANS);
-    otlp_begin_span(otlp, text, begin->span_id, begin->id, begin_ns, end_ns < begin_ns ? begin_ns : end_ns);
-    otlp_begin_attributes(&attributes, otlp, text);
-    otlp_put_name_attributes(&attributes, begin->id, TBED_ID_INVALID);
+    struct tbed_text *text = tbed_otlp_object(otlp, OTLP_SPANS);
+    tbed_otlp_begin_span(otlp, text, begin->span_id, begin->id, begin_ns,
+                         end_ns < begin_ns ? begin_ns : end_ns);
+    tbed_otlp_begin_attributes(&attributes, otlp, text);
+    tbed_otlp_put_name_attributes(&attributes, begin->id, TBED_ID_INVALID);
     if (end != NULL)
-        otlp_put_arguments(&attributes, end->arguments, end->argument_count, 0);
+        tbed_otlp_put_arguments(&attributes, end->arguments, end->argument_count, 0);
     else
-        otlp_put_true_attribute(&attributes, "never ended");
-    otlp_end_attributes(&attributes);
+        tbed_otlp_put_true_attribute(&attributes, "never ended");
+    tbed_otlp_end_attributes(&attributes);
     tbed_text_puts(text, "}");
-    otlp_object_end(otlp, OTLP_SPANS);
+    tbed_otlp_object_end(otlp, OTLP_SPANS);
 }
 
 static void describe(struct otlp *otlp, uint64_t pid)
 {
-    if (otlp->trace_id[1] == otlp_mix(otlp->trace_id[0], pid))
+    if (otlp->trace_id[1] == tbed_otlp_mix(otlp->trace_id[0], pid))
         return;
-    otlp_put_lines(otlp);
-    otlp_describe(otlp, pid, NULL);
+    tbed_otlp_put_lines(otlp);
+    tbed_otlp_describe(otlp, pid, NULL);
 }
 
 static void take(struct otlp *otlp, const struct tbed_event *event)
 {
     uint64_t pid = pid_of(otlp, event->stream);
-    uint64_t key = otlp_mix(otlp_mix(otlp_mix(1, pid), event->id), event->of.async.key);
+    uint64_t key = tbed_otlp_mix(tbed_otlp_mix(tbed_otlp_mix(1, pid), event->id), event->of.async.key);
     struct otlp_async *known = TBED_HASHMAP_FIND(&otlp->async, key);
     describe(otlp, pid);
     if (event->type == TBED_EVENT_ASYNC_BEGIN) {
@@ -64,7 +65,7 @@ static void take(struct otlp *otlp, const struct tbed_event *event)
         slot->id = event->id;
         slot->stream = event->stream;
         slot->number = ++otlp->span_count;
-        slot->span_id = otlp_mix(otlp->trace_id[1], slot->number);
+        slot->span_id = tbed_otlp_mix(otlp->trace_id[1], slot->number);
         tbed_export_note(&otlp->walk, TBED_EXPORT_NOTE_ARGUMENTS, event->argument_count);
     } else if (known != NULL) {
         put_pair(otlp, known, event->tick, event);
@@ -101,7 +102,7 @@ static void put_open(struct otlp *otlp)
     free(open);
 }
 
-void otlp_put_async(void *context)
+void tbed_otlp_put_async(void *context)
 {
     struct otlp *otlp = context;
     struct tbed_assembler *assembler;
@@ -109,7 +110,7 @@ void otlp_put_async(void *context)
     otlp->open_count = 0;
     otlp->walk.thread = NULL;
     if (!otlp->has_async) {
-        otlp_put_lines(otlp);
+        tbed_otlp_put_lines(otlp);
         return;
     }
     if (tbed_assembler_open_filtered(otlp->walk.reader, NULL, 0, otlp->walk.filter, &assembler) != TBED_OK) {
@@ -125,5 +126,5 @@ void otlp_put_async(void *context)
     tbed_assembler_close(assembler);
     otlp->is_out_of_memory |= status == TBED_ERR_MEMORY;
     put_open(otlp);
-    otlp_put_lines(otlp);
+    tbed_otlp_put_lines(otlp);
 }

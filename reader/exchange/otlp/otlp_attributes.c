@@ -6,13 +6,13 @@
  */
 #include "reader/exchange/otlp/otlp.h"
 
-void otlp_begin_attributes(struct otlp_attributes *attributes, struct otlp *otlp, struct tbed_text *text)
+void tbed_otlp_begin_attributes(struct otlp_attributes *attributes, struct otlp *otlp, struct tbed_text *text)
 {
     *attributes = (struct otlp_attributes){.otlp = otlp, .text = text};
     tbed_text_puts(text, "\"attributes\":[");
 }
 
-void otlp_end_attributes(struct otlp_attributes *attributes)
+void tbed_otlp_end_attributes(struct otlp_attributes *attributes)
 {
     tbed_text_puts(attributes->text, "]");
 }
@@ -36,8 +36,8 @@ static void end(struct otlp_attributes *attributes)
     tbed_text_puts(attributes->text, "}}");
 }
 
-void otlp_put_text_attribute(struct otlp_attributes *attributes, const char *key, const char *text,
-                             size_t nbytes)
+void tbed_otlp_put_text_attribute(struct otlp_attributes *attributes, const char *key, const char *text,
+                                  size_t nbytes)
 {
     begin(attributes, key, strlen(key));
     put_text(attributes, text, nbytes);
@@ -51,21 +51,21 @@ static void put_u64(struct otlp_attributes *attributes, uint64_t value)
     tbed_text_puts(attributes->text, "\"");
 }
 
-void otlp_put_u64_attribute(struct otlp_attributes *attributes, const char *key, uint64_t value)
+void tbed_otlp_put_u64_attribute(struct otlp_attributes *attributes, const char *key, uint64_t value)
 {
     begin(attributes, key, strlen(key));
     put_u64(attributes, value);
     end(attributes);
 }
 
-void otlp_put_true_attribute(struct otlp_attributes *attributes, const char *key)
+void tbed_otlp_put_true_attribute(struct otlp_attributes *attributes, const char *key)
 {
     begin(attributes, key, strlen(key));
     tbed_text_puts(attributes->text, "\"boolValue\":true");
     end(attributes);
 }
 
-void otlp_put_name_attributes(struct otlp_attributes *attributes, uint32_t id, uint32_t category)
+void tbed_otlp_put_name_attributes(struct otlp_attributes *attributes, uint32_t id, uint32_t category)
 {
     const struct export_name *name = tbed_export_name_of(&attributes->otlp->walk, id);
     const char *text;
@@ -73,17 +73,18 @@ void otlp_put_name_attributes(struct otlp_attributes *attributes, uint32_t id, u
     char key[24];
     for (unsigned i = 0; tbed_export_name_argument(name, &at, &text, &nbytes); i++) {
         snprintf(key, sizeof key, "arg%u", i);
-        otlp_put_text_attribute(attributes, key, text, nbytes);
+        tbed_otlp_put_text_attribute(attributes, key, text, nbytes);
     }
     if (name->function != NULL)
-        otlp_put_text_attribute(attributes, "code.function.name", name->function, strlen(name->function));
+        tbed_otlp_put_text_attribute(attributes, "code.function.name", name->function,
+                                     strlen(name->function));
     if (name->file != NULL)
-        otlp_put_text_attribute(attributes, "code.file.path", name->file, strlen(name->file));
+        tbed_otlp_put_text_attribute(attributes, "code.file.path", name->file, strlen(name->file));
     if (name->line != 0)
-        otlp_put_u64_attribute(attributes, "code.line.number", name->line);
+        tbed_otlp_put_u64_attribute(attributes, "code.line.number", name->line);
     if (category != TBED_ID_INVALID) {
         name = tbed_export_name_of(&attributes->otlp->walk, category);
-        otlp_put_text_attribute(attributes, "category", name->label.bytes, name->label.nbytes);
+        tbed_otlp_put_text_attribute(attributes, "category", name->label.bytes, name->label.nbytes);
     }
 }
 
@@ -150,8 +151,8 @@ static void put_value(struct otlp_attributes *attributes, const struct tbed_argu
     }
 }
 
-void otlp_put_arguments(struct otlp_attributes *attributes, struct tbed_arguments arguments, uint32_t count,
-                        uint32_t first)
+void tbed_otlp_put_arguments(struct otlp_attributes *attributes, struct tbed_arguments arguments,
+                             uint32_t count, uint32_t first)
 {
     char number[24];
     for (uint32_t i = 0; i < count; i++) {

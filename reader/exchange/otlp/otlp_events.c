@@ -10,17 +10,17 @@
 /* Up to its body. It refers to the innermost open span. */
 static struct tbed_text *begin_record(struct otlp *otlp, const struct tbed_event *event)
 {
-    struct tbed_text *text = otlp_object(otlp, OTLP_LOGS);
+    struct tbed_text *text = tbed_otlp_object(otlp, OTLP_LOGS);
     tbed_text_puts(text, "{\"traceId\":\"");
-    otlp_put_id(text, otlp->trace_id[0]);
-    otlp_put_id(text, otlp->trace_id[1]);
+    tbed_otlp_put_id(text, otlp->trace_id[0]);
+    tbed_otlp_put_id(text, otlp->trace_id[1]);
     tbed_text_puts(text, "\"");
     if (otlp->open_count > 0) {
         tbed_text_puts(text, ",\"spanId\":\"");
-        otlp_put_id(text, otlp->open[otlp->open_count - 1].span_id);
+        tbed_otlp_put_id(text, otlp->open[otlp->open_count - 1].span_id);
         tbed_text_puts(text, "\"");
     }
-    otlp_put_time(otlp, text, "timeUnixNano", tbed_export_time(&otlp->walk, event->tick));
+    tbed_otlp_put_time(otlp, text, "timeUnixNano", tbed_export_time(&otlp->walk, event->tick));
     return text;
 }
 
@@ -33,9 +33,9 @@ static void put_body(struct tbed_text *text, const char *body, size_t nbytes)
 
 static void end_record(struct otlp *otlp, struct otlp_attributes *attributes)
 {
-    otlp_end_attributes(attributes);
+    tbed_otlp_end_attributes(attributes);
     tbed_text_puts(attributes->text, "}");
-    otlp_object_end(otlp, OTLP_LOGS);
+    tbed_otlp_object_end(otlp, OTLP_LOGS);
 }
 
 static void put_instant(struct otlp *otlp, const struct tbed_event *event)
@@ -48,14 +48,14 @@ static void put_instant(struct otlp *otlp, const struct tbed_event *event)
     tbed_text_puts(text, ",\"eventName\":");
     tbed_json_quote(text, name->label.bytes, name->label.nbytes);
     put_body(text, name->label.bytes, name->label.nbytes);
-    otlp_begin_attributes(&attributes, otlp, text);
-    otlp_put_name_attributes(&attributes, event->id, is_flow ? TBED_ID_INVALID : event->category);
-    otlp_put_arguments(&attributes, event->arguments, event->argument_count, argument_count);
+    tbed_otlp_begin_attributes(&attributes, otlp, text);
+    tbed_otlp_put_name_attributes(&attributes, event->id, is_flow ? TBED_ID_INVALID : event->category);
+    tbed_otlp_put_arguments(&attributes, event->arguments, event->argument_count, argument_count);
     if (is_flow) {
         static const char *const steps[] = {"begin", "step", "end"};
         const char *step = steps[event->type - TBED_EVENT_FLOW_BEGIN];
-        otlp_put_u64_attribute(&attributes, "flow.key", event->of.async.key);
-        otlp_put_text_attribute(&attributes, "flow.step", step, strlen(step));
+        tbed_otlp_put_u64_attribute(&attributes, "flow.key", event->of.async.key);
+        tbed_otlp_put_text_attribute(&attributes, "flow.step", step, strlen(step));
     }
     end_record(otlp, &attributes);
 }
@@ -75,7 +75,7 @@ static void put_message(struct otlp *otlp, const struct tbed_event *event)
     tbed_text_puts(text, severity);
     tbed_text_puts(text, "\"");
     put_body(text, message->bytes, message->nbytes);
-    otlp_begin_attributes(&attributes, otlp, text);
+    tbed_otlp_begin_attributes(&attributes, otlp, text);
     end_record(otlp, &attributes);
 }
 
@@ -85,9 +85,9 @@ static void put_gap(struct otlp *otlp, const struct tbed_event *event)
     struct otlp_attributes attributes;
     struct tbed_text *text = begin_record(otlp, event);
     put_body(text, "records dropped", strlen("records dropped"));
-    otlp_begin_attributes(&attributes, otlp, text);
-    otlp_put_u64_attribute(&attributes, "count", event->of.gap.count);
-    otlp_put_text_attribute(&attributes, "cause", cause, strlen(cause));
+    tbed_otlp_begin_attributes(&attributes, otlp, text);
+    tbed_otlp_put_u64_attribute(&attributes, "count", event->of.gap.count);
+    tbed_otlp_put_text_attribute(&attributes, "cause", cause, strlen(cause));
     end_record(otlp, &attributes);
 }
 
@@ -116,7 +116,7 @@ static void put_number(struct otlp *otlp, struct tbed_text *text, const struct t
 
 static struct tbed_text *begin_metric(struct otlp *otlp, const char *name, size_t nbytes)
 {
-    struct tbed_text *text = otlp_object(otlp, OTLP_METRICS);
+    struct tbed_text *text = tbed_otlp_object(otlp, OTLP_METRICS);
     tbed_text_puts(text, "{\"name\":");
     tbed_json_quote(text, name, nbytes);
     return text;
@@ -125,10 +125,10 @@ static struct tbed_text *begin_metric(struct otlp *otlp, const char *name, size_
 static void end_metric(struct otlp *otlp, struct tbed_text *text, int64_t ns,
                        const struct tbed_argument *value)
 {
-    otlp_put_time(otlp, text, "timeUnixNano", ns);
+    tbed_otlp_put_time(otlp, text, "timeUnixNano", ns);
     put_number(otlp, text, value);
     tbed_text_puts(text, "}]}}");
-    otlp_object_end(otlp, OTLP_METRICS);
+    tbed_otlp_object_end(otlp, OTLP_METRICS);
 }
 
 static void put_counter(struct otlp *otlp, const struct tbed_event *event)
@@ -145,28 +145,28 @@ static void put_counter(struct otlp *otlp, const struct tbed_event *event)
         tbed_json_quote(text, of, nbytes);
     }
     tbed_text_puts(text, ",\"gauge\":{\"dataPoints\":[{");
-    otlp_begin_attributes(&attributes, otlp, text);
-    otlp_put_name_attributes(&attributes, event->id, event->category);
-    otlp_put_arguments(&attributes, event->arguments, event->argument_count, first);
-    otlp_end_attributes(&attributes);
+    tbed_otlp_begin_attributes(&attributes, otlp, text);
+    tbed_otlp_put_name_attributes(&attributes, event->id, event->category);
+    tbed_otlp_put_arguments(&attributes, event->arguments, event->argument_count, first);
+    tbed_otlp_end_attributes(&attributes);
     end_metric(otlp, text, tbed_export_time(&otlp->walk, event->tick), &event->counter_value);
 }
 
-void otlp_put_live(void *context, uint64_t pid, int64_t ns, uint64_t nbytes)
+void tbed_otlp_put_live(void *context, uint64_t pid, int64_t ns, uint64_t nbytes)
 {
     static const char name[] = "live memory";
     struct otlp *otlp = context;
     const struct tbed_argument value = {.type = TBED_ARG_U64, .value.u64 = nbytes};
-    if (otlp->trace_id[1] != otlp_mix(otlp->trace_id[0], pid)) {
-        otlp_put_lines(otlp);
-        otlp_describe(otlp, pid, NULL);
+    if (otlp->trace_id[1] != tbed_otlp_mix(otlp->trace_id[0], pid)) {
+        tbed_otlp_put_lines(otlp);
+        tbed_otlp_describe(otlp, pid, NULL);
     }
     struct tbed_text *text = begin_metric(otlp, name, sizeof name - 1);
     tbed_text_puts(text, ",\"unit\":\"By\",\"gauge\":{\"dataPoints\":[{\"attributes\":[]");
     end_metric(otlp, text, ns, &value);
 }
 
-void otlp_put_event(struct otlp *otlp, const struct tbed_event *event)
+void tbed_otlp_put_event(struct otlp *otlp, const struct tbed_event *event)
 {
     switch (event->type) {
     case TBED_EVENT_INSTANT:

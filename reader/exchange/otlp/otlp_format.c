@@ -38,11 +38,11 @@ static enum tbed_status export_file(const struct export_job *job, struct export_
 {
     struct otlp otlp = {.walk = {.job = job, .out = out}, .out = out};
     const struct export_visitor visitor = {.open_trace = open_trace,
-                                           .open_thread = otlp_open_thread,
-                                           .step = otlp_step,
-                                           .close_thread = otlp_close_thread,
-                                           .live = otlp_put_live,
-                                           .close_trace = otlp_put_async,
+                                           .open_thread = tbed_otlp_open_thread,
+                                           .step = tbed_otlp_step,
+                                           .close_thread = tbed_otlp_close_thread,
+                                           .live = tbed_otlp_put_live,
+                                           .close_trace = tbed_otlp_put_async,
                                            .context = &otlp};
     job->result->written = "record";
     enum tbed_status status = tbed_export_walk(&otlp.walk, &visitor);

@@ -7,7 +7,7 @@
 
 #define LINE_NBYTES (64u << 10) /* about */
 
-uint64_t otlp_mix(uint64_t hash, uint64_t value)
+uint64_t tbed_otlp_mix(uint64_t hash, uint64_t value)
 {
     hash = (hash ^ value) * UINT64_C(0xBF58476D1CE4E5B9);
     hash = (hash ^ hash >> 29) * UINT64_C(0x94D049BB133111EB);
@@ -15,14 +15,14 @@ uint64_t otlp_mix(uint64_t hash, uint64_t value)
     return hash != 0 ? hash : 1; /* an id of zeros is invalid */
 }
 
-void otlp_put_id(struct tbed_text *text, uint64_t id)
+void tbed_otlp_put_id(struct tbed_text *text, uint64_t id)
 {
     char digits[17];
     snprintf(digits, sizeof digits, "%016llx", (unsigned long long)id);
     tbed_text_put(text, digits, 16);
 }
 
-void otlp_put_time(struct otlp *otlp, struct tbed_text *text, const char *key, int64_t ns)
+void tbed_otlp_put_time(struct otlp *otlp, struct tbed_text *text, const char *key, int64_t ns)
 {
     uint64_t base =
         otlp->walk.has_realtime && otlp->walk.realtime_ns > 0 ? (uint64_t)otlp->walk.realtime_ns : 0;
@@ -33,7 +33,7 @@ void otlp_put_time(struct otlp *otlp, struct tbed_text *text, const char *key, i
     tbed_text_puts(text, "\"");
 }
 
-struct tbed_text *otlp_object(struct otlp *otlp, enum otlp_kind kind)
+struct tbed_text *tbed_otlp_object(struct otlp *otlp, enum otlp_kind kind)
 {
     struct tbed_text *text = &otlp->lines[kind];
     if (text->nbytes > 0)
@@ -61,7 +61,7 @@ static void put_line(struct otlp *otlp, enum otlp_kind kind)
     tbed_export_out_spill(otlp->out);
 }
 
-void otlp_object_end(struct otlp *otlp, enum otlp_kind kind)
+void tbed_otlp_object_end(struct otlp *otlp, enum otlp_kind kind)
 {
     otlp->walk.job->result->written_count++;
     otlp->is_out_of_memory |= otlp->lines[kind].is_out_of_memory;
@@ -70,7 +70,7 @@ void otlp_object_end(struct otlp *otlp, enum otlp_kind kind)
     otlp->walk.is_over |= otlp->is_out_of_memory;
 }
 
-void otlp_put_lines(struct otlp *otlp)
+void tbed_otlp_put_lines(struct otlp *otlp)
 {
     for (unsigned kind = 0; kind < OTLP_KIND_COUNT; kind++)
         put_line(otlp, kind);
@@ -87,10 +87,10 @@ static void put_resource(struct otlp *otlp, uint64_t pid, size_t process)
         name = tbed_export_process_name(walk, process, &nbytes);
     text->nbytes = 0;
     tbed_text_puts(text, "{");
-    otlp_begin_attributes(&attributes, otlp, text);
-    otlp_put_text_attribute(&attributes, "service.name", name, nbytes);
-    otlp_put_u64_attribute(&attributes, "process.pid", pid);
-    otlp_end_attributes(&attributes);
+    tbed_otlp_begin_attributes(&attributes, otlp, text);
+    tbed_otlp_put_text_attribute(&attributes, "service.name", name, nbytes);
+    tbed_otlp_put_u64_attribute(&attributes, "process.pid", pid);
+    tbed_otlp_end_attributes(&attributes);
     tbed_text_puts(text, "}");
 }
 
@@ -102,26 +102,26 @@ static void put_scope(struct otlp *otlp, const struct export_thread *thread)
     tbed_text_puts(text, "{\"name\":\"tracebed\"");
     if (thread != NULL) {
         tbed_text_puts(text, ",");
-        otlp_begin_attributes(&attributes, otlp, text);
-        otlp_put_u64_attribute(&attributes, "thread.id", thread->tid);
+        tbed_otlp_begin_attributes(&attributes, otlp, text);
+        tbed_otlp_put_u64_attribute(&attributes, "thread.id", thread->tid);
         if (thread->name_id != TBED_ID_INVALID) {
             size_t nbytes;
             const char *name = tbed_export_text_of(&otlp->walk, thread->name_id, &nbytes);
-            otlp_put_text_attribute(&attributes, "thread.name", name, nbytes);
+            tbed_otlp_put_text_attribute(&attributes, "thread.name", name, nbytes);
         }
-        otlp_end_attributes(&attributes);
+        tbed_otlp_end_attributes(&attributes);
     }
     tbed_text_puts(text, "}");
 }
 
-void otlp_describe(struct otlp *otlp, uint64_t pid, const struct export_thread *thread)
+void tbed_otlp_describe(struct otlp *otlp, uint64_t pid, const struct export_thread *thread)
 {
     size_t process = thread != NULL ? thread->process : SIZE_MAX;
     for (size_t i = 0; thread == NULL && i < otlp->walk.threads.process_count; i++)
         process = otlp->walk.threads.pids[i] == pid ? i : process;
     put_resource(otlp, pid, process);
     put_scope(otlp, thread);
-    otlp->trace_id[0] = otlp_mix(otlp->file_id, otlp->walk.trace + 1);
-    otlp->trace_id[1] = otlp_mix(otlp->trace_id[0], pid);
+    otlp->trace_id[0] = tbed_otlp_mix(otlp->file_id, otlp->walk.trace + 1);
+    otlp->trace_id[1] = tbed_otlp_mix(otlp->trace_id[0], pid);
     otlp->is_out_of_memory |= otlp->resource.is_out_of_memory || otlp->scope.is_out_of_memory;
 }

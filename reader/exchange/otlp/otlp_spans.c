@@ -8,20 +8,20 @@
 
 #include <stdlib.h>
 
-void otlp_begin_span(struct otlp *otlp, struct tbed_text *text, uint64_t span_id, uint32_t id, int64_t begin,
-                     int64_t end)
+void tbed_otlp_begin_span(struct otlp *otlp, struct tbed_text *text, uint64_t span_id, uint32_t id,
+                          int64_t begin, int64_t end)
 {
     const struct tbed_text *label = &tbed_export_name_of(&otlp->walk, id)->label;
     tbed_text_puts(text, "{\"traceId\":\"");
-    otlp_put_id(text, otlp->trace_id[0]);
-    otlp_put_id(text, otlp->trace_id[1]);
+    tbed_otlp_put_id(text, otlp->trace_id[0]);
+    tbed_otlp_put_id(text, otlp->trace_id[1]);
     tbed_text_puts(text, "\",\"spanId\":\"");
-    otlp_put_id(text, span_id);
+    tbed_otlp_put_id(text, span_id);
     tbed_text_puts(text, "\",\"name\":");
     tbed_json_quote(text, label->bytes, label->nbytes);
     tbed_text_puts(text, ",\"kind\":1");
-    otlp_put_time(otlp, text, "startTimeUnixNano", begin);
-    otlp_put_time(otlp, text, "endTimeUnixNano", end);
+    tbed_otlp_put_time(otlp, text, "startTimeUnixNano", begin);
+    tbed_otlp_put_time(otlp, text, "endTimeUnixNano", end);
     tbed_text_puts(text, ",");
 }
 
@@ -32,27 +32,27 @@ static void put_span(struct otlp *otlp, struct tbed_text *text, const struct tbe
     struct otlp_attributes attributes;
     const struct tbed_assembled *of = step->span;
     uint32_t first = tbed_export_name_of(&otlp->walk, of->id)->argument_count;
-    otlp_begin_span(otlp, text, span_id, of->id, span->begin, span->end);
-    otlp_begin_attributes(&attributes, otlp, text);
-    otlp_put_name_attributes(&attributes, of->id, of->category);
-    otlp_put_arguments(&attributes, of->arguments, of->argument_count, first);
+    tbed_otlp_begin_span(otlp, text, span_id, of->id, span->begin, span->end);
+    tbed_otlp_begin_attributes(&attributes, otlp, text);
+    tbed_otlp_put_name_attributes(&attributes, of->id, of->category);
+    tbed_otlp_put_arguments(&attributes, of->arguments, of->argument_count, first);
     if (step->event != NULL && step->event->type == TBED_EVENT_END)
-        otlp_put_arguments(&attributes, step->event->arguments, step->event->argument_count,
-                           first + of->argument_count);
+        tbed_otlp_put_arguments(&attributes, step->event->arguments, step->event->argument_count,
+                                first + of->argument_count);
     if (span->is_open)
-        otlp_put_true_attribute(&attributes, "never ended");
-    otlp_end_attributes(&attributes);
+        tbed_otlp_put_true_attribute(&attributes, "never ended");
+    tbed_otlp_end_attributes(&attributes);
 }
 
 static void end_span(struct otlp *otlp, struct tbed_text *text, uint64_t parent)
 {
     if (parent != 0) {
         tbed_text_puts(text, ",\"parentSpanId\":\"");
-        otlp_put_id(text, parent);
+        tbed_otlp_put_id(text, parent);
         tbed_text_puts(text, "\"");
     }
     tbed_text_puts(text, "}");
-    otlp_object_end(otlp, OTLP_SPANS);
+    tbed_otlp_object_end(otlp, OTLP_SPANS);
 }
 
 /* Spans that were held back; a zero follows each. */
@@ -64,7 +64,7 @@ static void put_released(struct otlp *otlp, uint64_t parent)
     const char *at = otlp->released.bytes, *end = at + otlp->released.nbytes;
     while (at < end) {
         size_t nbytes = strlen(at);
-        struct tbed_text *text = otlp_object(otlp, OTLP_SPANS);
+        struct tbed_text *text = tbed_otlp_object(otlp, OTLP_SPANS);
         tbed_text_put(text, at, nbytes);
         end_span(otlp, text, parent);
         at += nbytes + 1;
@@ -85,7 +85,7 @@ static uint64_t find_parent(const struct otlp *otlp, int64_t begin)
 
 static uint64_t next_span_id(struct otlp *otlp)
 {
-    return otlp_mix(otlp->trace_id[1], ++otlp->span_count);
+    return tbed_otlp_mix(otlp->trace_id[1], ++otlp->span_count);
 }
 
 static void push(struct otlp *otlp, struct otlp_open **items, size_t *count, size_t *room,
@@ -139,7 +139,7 @@ static void take_whole(struct otlp *otlp, const struct tbed_step *step, const st
     if (lost > 0)
         otlp->lost[lost - 1] = otlp->lost[--otlp->lost_count];
     if (span->is_aside || !tbed_export_nest_fits(&otlp->nest, span->begin, span->end)) {
-        struct tbed_text *text = otlp_object(otlp, OTLP_SPANS);
+        struct tbed_text *text = tbed_otlp_object(otlp, OTLP_SPANS);
         put_span(otlp, text, step, span, span_id);
         end_span(otlp, text, find_parent(otlp, span->begin));
         return;
@@ -166,39 +166,39 @@ static void take_ended(struct otlp *otlp, const struct tbed_step *step, const st
         if (otlp->open_count > at)
             push(otlp, &otlp->lost, &otlp->lost_count, &otlp->lost_room, otlp->open[otlp->open_count - 1]);
     }
-    text = otlp_object(otlp, OTLP_SPANS);
+    text = tbed_otlp_object(otlp, OTLP_SPANS);
     put_span(otlp, text, step, span, span_id);
     end_span(otlp, text, find_parent(otlp, span->begin));
 }
 
 /* ---- The visitor ---- */
 
-void otlp_open_thread(void *context)
+void tbed_otlp_open_thread(void *context)
 {
     struct otlp *otlp = context;
-    otlp_describe(otlp, otlp->walk.thread->pid, otlp->walk.thread);
+    tbed_otlp_describe(otlp, otlp->walk.thread->pid, otlp->walk.thread);
     tbed_export_nest_clear(&otlp->nest);
     otlp->nest.is_unordered = true;
     otlp->open_count = otlp->lost_count = 0;
 }
 
-void otlp_close_thread(void *context)
+void tbed_otlp_close_thread(void *context)
 {
     struct otlp *otlp = context;
     tbed_export_nest_finish(&otlp->nest, &otlp->released);
     put_released(otlp, 0);
-    otlp_put_lines(otlp);
+    tbed_otlp_put_lines(otlp);
     otlp->open_count = 0;
     otlp->trace_id[1] = 0; /* what follows is of the process */
 }
 
-void otlp_step(void *context, const struct tbed_step *step)
+void tbed_otlp_step(void *context, const struct tbed_step *step)
 {
     struct otlp *otlp = context;
     if (step->kind == TBED_STEP_BEGIN) {
         take_begin(otlp, step->span, step->depth);
     } else if (step->kind == TBED_STEP_EVENT) {
-        otlp_put_event(otlp, step->event);
+        tbed_otlp_put_event(otlp, step->event);
     } else {
         struct export_span span = tbed_export_span(&otlp->walk, step);
         size_t at = find_open(otlp, step);

@@ -80,46 +80,46 @@ enum perfetto_track {
 };
 
 /* The number of a track of the current trace. */
-uint64_t perfetto_uuid(const struct perfetto *perfetto, enum perfetto_track kind, uint64_t of, uint64_t more,
-                       uint64_t key);
+uint64_t tbed_perfetto_uuid(const struct perfetto *perfetto, enum perfetto_track kind, uint64_t of,
+                            uint64_t more, uint64_t key);
 
-void perfetto_put_clocks(struct perfetto *perfetto);
-void perfetto_put_process(struct perfetto *perfetto, size_t process);
-void perfetto_put_thread(struct perfetto *perfetto);
+void tbed_perfetto_put_clocks(struct perfetto *perfetto);
+void tbed_perfetto_put_process(struct perfetto *perfetto, size_t process);
+void tbed_perfetto_put_thread(struct perfetto *perfetto);
 /* A track inside another. */
-void perfetto_put_track(struct perfetto *perfetto, uint64_t uuid, uint64_t parent, const char *name,
-                        size_t nbytes);
+void tbed_perfetto_put_track(struct perfetto *perfetto, uint64_t uuid, uint64_t parent, const char *name,
+                             size_t nbytes);
 /* The track of a counter, the first time. 'unit' may be NULL. */
-void perfetto_put_counter_track(struct perfetto *perfetto, uint64_t uuid, uint64_t parent, const char *name,
-                                size_t nbytes, const char *unit, size_t unit_nbytes);
+void tbed_perfetto_put_counter_track(struct perfetto *perfetto, uint64_t uuid, uint64_t parent,
+                                     const char *name, size_t nbytes, const char *unit, size_t unit_nbytes);
 
-/* Starts an event in 'event'; perfetto_end_event() puts its packet to 'to'. */
-void perfetto_begin_event(struct perfetto *perfetto, enum perfetto_type type, uint64_t track);
-void perfetto_end_event(struct perfetto *perfetto, int64_t ns, struct tbed_text *to);
+/* Starts an event in 'event'; tbed_perfetto_end_event() puts its packet to 'to'. */
+void tbed_perfetto_begin_event(struct perfetto *perfetto, enum perfetto_type type, uint64_t track);
+void tbed_perfetto_end_event(struct perfetto *perfetto, int64_t ns, struct tbed_text *to);
 
-/* ---- perfetto_intern.c ---- */
+/* ---- tbed_perfetto_intern.c ---- */
 
 /* The number of an id's text in the list; a packet that says what it means is written the first time. */
-uint64_t perfetto_intern(struct perfetto *perfetto, enum perfetto_list list, uint32_t id);
+uint64_t tbed_perfetto_intern(struct perfetto *perfetto, enum perfetto_list list, uint32_t id);
 /* The same for "arg0", "arg1", … */
-uint64_t perfetto_intern_number(struct perfetto *perfetto, uint32_t number);
+uint64_t tbed_perfetto_intern_number(struct perfetto *perfetto, uint32_t number);
 
 /* ---- perfetto_events.c ---- */
 
-void perfetto_put_name(struct perfetto *perfetto, uint32_t id, uint32_t category);
+void tbed_perfetto_put_name(struct perfetto *perfetto, uint32_t id, uint32_t category);
 /* The arguments in the name of 'id'. */
-void perfetto_put_own_arguments(struct perfetto *perfetto, uint32_t id);
+void tbed_perfetto_put_own_arguments(struct perfetto *perfetto, uint32_t id);
 /* Arguments of an event; those without a name are numbered from 'first' on. */
-void perfetto_put_arguments(struct perfetto *perfetto, struct tbed_arguments arguments, uint32_t count,
-                            uint32_t first);
-void perfetto_put_flag(struct perfetto *perfetto, const char *name);
-void perfetto_put_event(struct perfetto *perfetto, const struct tbed_event *event);
-void perfetto_put_live(void *context, uint64_t pid, int64_t ns, uint64_t nbytes);
+void tbed_perfetto_put_arguments(struct perfetto *perfetto, struct tbed_arguments arguments, uint32_t count,
+                                 uint32_t first);
+void tbed_perfetto_put_flag(struct perfetto *perfetto, const char *name);
+void tbed_perfetto_put_event(struct perfetto *perfetto, const struct tbed_event *event);
+void tbed_perfetto_put_live(void *context, uint64_t pid, int64_t ns, uint64_t nbytes);
 
 /* ---- perfetto_spans.c ---- */
 
-void perfetto_open_thread(void *context);
-void perfetto_close_thread(void *context);
-void perfetto_step(void *context, const struct tbed_step *step);
+void tbed_perfetto_open_thread(void *context);
+void tbed_perfetto_close_thread(void *context);
+void tbed_perfetto_step(void *context, const struct tbed_step *step);
 
 #endif

@@ -87,27 +87,28 @@ static void end_annotation(struct perfetto *perfetto)
     pb_message(&perfetto->event, EVENT_ANNOTATION, &perfetto->scratch);
 }
 
-void perfetto_put_arguments(struct perfetto *perfetto, struct tbed_arguments arguments, uint32_t count,
-                            uint32_t first)
+void tbed_perfetto_put_arguments(struct perfetto *perfetto, struct tbed_arguments arguments, uint32_t count,
+                                 uint32_t first)
 {
     for (uint32_t i = 0; i < count; i++) {
         struct tbed_argument argument;
         tbed_argument_next(&arguments, &argument);
-        begin_annotation(perfetto, argument.name_id != TBED_ID_INVALID
-                                       ? perfetto_intern(perfetto, PERFETTO_ARGUMENT_NAMES, argument.name_id)
-                                       : perfetto_intern_number(perfetto, first + i));
+        begin_annotation(perfetto,
+                         argument.name_id != TBED_ID_INVALID
+                             ? tbed_perfetto_intern(perfetto, PERFETTO_ARGUMENT_NAMES, argument.name_id)
+                             : tbed_perfetto_intern_number(perfetto, first + i));
         put_value(perfetto, &argument);
         end_annotation(perfetto);
     }
 }
 
-void perfetto_put_own_arguments(struct perfetto *perfetto, uint32_t id)
+void tbed_perfetto_put_own_arguments(struct perfetto *perfetto, uint32_t id)
 {
     uint32_t count = tbed_export_name_of(&perfetto->walk, id)->argument_count;
     size_t at = 0, nbytes;
     const char *text;
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t iid = perfetto_intern_number(perfetto, i);
+        uint64_t iid = tbed_perfetto_intern_number(perfetto, i);
         if (!tbed_export_name_argument(tbed_export_name_of(&perfetto->walk, id), &at, &text, &nbytes))
             break;
         begin_annotation(perfetto, iid);
@@ -116,7 +117,7 @@ void perfetto_put_own_arguments(struct perfetto *perfetto, uint32_t id)
     }
 }
 
-void perfetto_put_flag(struct perfetto *perfetto, const char *name)
+void tbed_perfetto_put_flag(struct perfetto *perfetto, const char *name)
 {
     perfetto->scratch.nbytes = 0;
     pb_string(&perfetto->scratch, ANNOTATION_NAME, name);

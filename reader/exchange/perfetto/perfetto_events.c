@@ -20,33 +20,33 @@ enum {
 };
 enum { ANNOTATION_U64 = 3, ANNOTATION_TEXT = 6, ANNOTATION_NAME = 10 };
 
-void perfetto_put_name(struct perfetto *perfetto, uint32_t id, uint32_t category)
+void tbed_perfetto_put_name(struct perfetto *perfetto, uint32_t id, uint32_t category)
 {
     struct tbed_text *event = &perfetto->event;
     if (category != TBED_ID_INVALID)
-        pb_u64(event, EVENT_CATEGORY_IID, perfetto_intern(perfetto, PERFETTO_CATEGORIES, category));
-    pb_u64(event, EVENT_NAME_IID, perfetto_intern(perfetto, PERFETTO_NAMES, id));
+        pb_u64(event, EVENT_CATEGORY_IID, tbed_perfetto_intern(perfetto, PERFETTO_CATEGORIES, category));
+    pb_u64(event, EVENT_NAME_IID, tbed_perfetto_intern(perfetto, PERFETTO_NAMES, id));
     const struct export_name *name = tbed_export_name_of(&perfetto->walk, id);
     if (name->file != NULL || name->function != NULL)
-        pb_u64(event, EVENT_PLACE_IID, perfetto_intern(perfetto, PERFETTO_PLACES, id));
+        pb_u64(event, EVENT_PLACE_IID, tbed_perfetto_intern(perfetto, PERFETTO_PLACES, id));
 }
 
 static void put_all_arguments(struct perfetto *perfetto, const struct tbed_event *event)
 {
-    perfetto_put_own_arguments(perfetto, event->id);
-    perfetto_put_arguments(perfetto, event->arguments, event->argument_count,
-                           tbed_export_name_of(&perfetto->walk, event->id)->argument_count);
+    tbed_perfetto_put_own_arguments(perfetto, event->id);
+    tbed_perfetto_put_arguments(perfetto, event->arguments, event->argument_count,
+                                tbed_export_name_of(&perfetto->walk, event->id)->argument_count);
 }
 
 static void end_event(struct perfetto *perfetto, const struct tbed_event *event)
 {
-    perfetto_end_event(perfetto, tbed_export_time(&perfetto->walk, event->tick), &perfetto->out->text);
+    tbed_perfetto_end_event(perfetto, tbed_export_time(&perfetto->walk, event->tick), &perfetto->out->text);
 }
 
 static void put_instant(struct perfetto *perfetto, const struct tbed_event *event)
 {
-    perfetto_begin_event(perfetto, PERFETTO_INSTANT, perfetto->thread_track);
-    perfetto_put_name(perfetto, event->id, event->category);
+    tbed_perfetto_begin_event(perfetto, PERFETTO_INSTANT, perfetto->thread_track);
+    tbed_perfetto_put_name(perfetto, event->id, event->category);
     put_all_arguments(perfetto, event);
     end_event(perfetto, event);
 }
@@ -70,7 +70,7 @@ static void put_counter_name(struct perfetto *perfetto, uint32_t id)
 
 static uint64_t process_track(const struct perfetto *perfetto, uint64_t pid)
 {
-    return pid != 0 ? perfetto_uuid(perfetto, PERFETTO_TRACK_PROCESS, pid, 0, 0) : 0;
+    return pid != 0 ? tbed_perfetto_uuid(perfetto, PERFETTO_TRACK_PROCESS, pid, 0, 0) : 0;
 }
 
 static void put_value(struct perfetto *perfetto, const struct tbed_argument *value)
@@ -88,35 +88,35 @@ static void put_value(struct perfetto *perfetto, const struct tbed_argument *val
 static void put_counter(struct perfetto *perfetto, const struct tbed_event *event)
 {
     uint64_t pid = perfetto->walk.thread->pid;
-    uint64_t track = perfetto_uuid(perfetto, PERFETTO_TRACK_COUNTER, pid, event->id, 0);
+    uint64_t track = tbed_perfetto_uuid(perfetto, PERFETTO_TRACK_COUNTER, pid, event->id, 0);
     uint32_t unit_id = tbed_counter_unit(perfetto->walk.reader, event->id);
     const char *unit = NULL;
     size_t unit_nbytes = 0;
     put_counter_name(perfetto, event->id);
     if (unit_id != TBED_ID_INVALID)
         unit = tbed_export_text_of(&perfetto->walk, unit_id, &unit_nbytes);
-    perfetto_put_counter_track(perfetto, track, process_track(perfetto, pid), perfetto->utf8.bytes,
-                               perfetto->utf8.nbytes, unit, unit_nbytes);
-    perfetto_begin_event(perfetto, PERFETTO_COUNTER, track);
+    tbed_perfetto_put_counter_track(perfetto, track, process_track(perfetto, pid), perfetto->utf8.bytes,
+                                    perfetto->utf8.nbytes, unit, unit_nbytes);
+    tbed_perfetto_begin_event(perfetto, PERFETTO_COUNTER, track);
     if (event->category != TBED_ID_INVALID)
         pb_u64(&perfetto->event, EVENT_CATEGORY_IID,
-               perfetto_intern(perfetto, PERFETTO_CATEGORIES, event->category));
+               tbed_perfetto_intern(perfetto, PERFETTO_CATEGORIES, event->category));
     put_value(perfetto, &event->counter_value);
     put_all_arguments(perfetto, event);
     end_event(perfetto, event);
 }
 
-void perfetto_put_live(void *context, uint64_t pid, int64_t ns, uint64_t nbytes)
+void tbed_perfetto_put_live(void *context, uint64_t pid, int64_t ns, uint64_t nbytes)
 {
     static const char name[] = "live memory", unit[] = "bytes";
     struct perfetto *perfetto = context;
-    uint64_t track = perfetto_uuid(perfetto, PERFETTO_TRACK_LIVE, pid, 0, 0);
+    uint64_t track = tbed_perfetto_uuid(perfetto, PERFETTO_TRACK_LIVE, pid, 0, 0);
     const struct tbed_argument value = {.type = TBED_ARG_U64, .value.u64 = nbytes};
-    perfetto_put_counter_track(perfetto, track, process_track(perfetto, pid), name, sizeof name - 1, unit,
-                               sizeof unit - 1);
-    perfetto_begin_event(perfetto, PERFETTO_COUNTER, track);
+    tbed_perfetto_put_counter_track(perfetto, track, process_track(perfetto, pid), name, sizeof name - 1,
+                                    unit, sizeof unit - 1);
+    tbed_perfetto_begin_event(perfetto, PERFETTO_COUNTER, track);
     put_value(perfetto, &value);
-    perfetto_end_event(perfetto, ns, &perfetto->out->text);
+    tbed_perfetto_end_event(perfetto, ns, &perfetto->out->text);
     perfetto->walk.is_over |= perfetto->is_out_of_memory;
 }
 
@@ -136,7 +136,7 @@ static void put_message(struct perfetto *perfetto, const struct tbed_event *even
     perfetto->utf8.nbytes = 0;
     if (tbed_export_utf8(&perfetto->utf8, message->bytes, message->nbytes))
         tbed_export_note(&perfetto->walk, TBED_EXPORT_NOTE_REPLACED, 1);
-    perfetto_begin_event(perfetto, PERFETTO_INSTANT, perfetto->thread_track);
+    tbed_perfetto_begin_event(perfetto, PERFETTO_INSTANT, perfetto->thread_track);
     pb_string(&perfetto->event, EVENT_CATEGORY, "message");
     pb_message(&perfetto->event, EVENT_NAME, &perfetto->utf8);
     put_plain_text(perfetto, "severity", severity, strlen(severity));
@@ -146,7 +146,7 @@ static void put_message(struct perfetto *perfetto, const struct tbed_event *even
 static void put_gap(struct perfetto *perfetto, const struct tbed_event *event)
 {
     const char *cause = tbed_drop_cause_text(event->of.gap.cause);
-    perfetto_begin_event(perfetto, PERFETTO_INSTANT, perfetto->thread_track);
+    tbed_perfetto_begin_event(perfetto, PERFETTO_INSTANT, perfetto->thread_track);
     pb_string(&perfetto->event, EVENT_CATEGORY, "gap");
     pb_string(&perfetto->event, EVENT_NAME, "records dropped");
     put_plain_text(perfetto, "cause", cause, strlen(cause));
@@ -160,8 +160,8 @@ static void put_gap(struct perfetto *perfetto, const struct tbed_event *event)
 /* Flows match by key, over all processes and traces. */
 static void put_flow(struct perfetto *perfetto, const struct tbed_event *event)
 {
-    perfetto_begin_event(perfetto, PERFETTO_INSTANT, perfetto->thread_track);
-    perfetto_put_name(perfetto, event->id, TBED_ID_INVALID);
+    tbed_perfetto_begin_event(perfetto, PERFETTO_INSTANT, perfetto->thread_track);
+    tbed_perfetto_put_name(perfetto, event->id, TBED_ID_INVALID);
     pb_fixed64(&perfetto->event, event->type == TBED_EVENT_FLOW_END ? EVENT_FLOW_END : EVENT_FLOW,
                event->of.async.key);
     put_all_arguments(perfetto, event);
@@ -172,18 +172,18 @@ static void put_flow(struct perfetto *perfetto, const struct tbed_event *event)
 static void put_async(struct perfetto *perfetto, const struct tbed_event *event)
 {
     uint64_t pid = perfetto->walk.thread->pid;
-    uint64_t track = perfetto_uuid(perfetto, PERFETTO_TRACK_ASYNC, pid, event->id, event->of.async.key);
+    uint64_t track = tbed_perfetto_uuid(perfetto, PERFETTO_TRACK_ASYNC, pid, event->id, event->of.async.key);
     const struct tbed_text *label = &tbed_export_name_of(&perfetto->walk, event->id)->label;
     bool is_begin = event->type == TBED_EVENT_ASYNC_BEGIN;
-    perfetto_put_track(perfetto, track, process_track(perfetto, pid), label->bytes, label->nbytes);
-    perfetto_begin_event(perfetto, is_begin ? PERFETTO_BEGIN : PERFETTO_END, track);
+    tbed_perfetto_put_track(perfetto, track, process_track(perfetto, pid), label->bytes, label->nbytes);
+    tbed_perfetto_begin_event(perfetto, is_begin ? PERFETTO_BEGIN : PERFETTO_END, track);
     if (is_begin)
-        perfetto_put_name(perfetto, event->id, TBED_ID_INVALID);
+        tbed_perfetto_put_name(perfetto, event->id, TBED_ID_INVALID);
     put_all_arguments(perfetto, event);
     end_event(perfetto, event);
 }
 
-void perfetto_put_event(struct perfetto *perfetto, const struct tbed_event *event)
+void tbed_perfetto_put_event(struct perfetto *perfetto, const struct tbed_event *event)
 {
     switch (event->type) {
     case TBED_EVENT_INSTANT:

@@ -27,10 +27,10 @@ static void open_trace(void *context)
     TBED_HASHMAP_CLEAR(&perfetto->counters);
     perfetto->is_first_packet = true;
     perfetto->aside_count = 0;
-    perfetto_put_clocks(perfetto);
+    tbed_perfetto_put_clocks(perfetto);
     for (size_t i = 0; i < walk->threads.process_count; i++)
         if (has_thread(walk, walk->threads.pids[i]))
-            perfetto_put_process(perfetto, i);
+            tbed_perfetto_put_process(perfetto, i);
 }
 
 static void perfetto_close(struct perfetto *perfetto)
@@ -51,10 +51,10 @@ static enum tbed_status export_file(const struct export_job *job, struct export_
 {
     struct perfetto perfetto = {.walk = {.job = job, .out = out}, .out = out};
     const struct export_visitor visitor = {.open_trace = open_trace,
-                                           .open_thread = perfetto_open_thread,
-                                           .step = perfetto_step,
-                                           .close_thread = perfetto_close_thread,
-                                           .live = perfetto_put_live,
+                                           .open_thread = tbed_perfetto_open_thread,
+                                           .step = tbed_perfetto_step,
+                                           .close_thread = tbed_perfetto_close_thread,
+                                           .live = tbed_perfetto_put_live,
                                            .context = &perfetto};
     enum tbed_status status = tbed_export_walk(&perfetto.walk, &visitor);
     if (status == TBED_OK && (perfetto.is_out_of_memory || perfetto.nest.is_out_of_memory))

@@ -49,7 +49,7 @@ static void put_place(struct perfetto *perfetto, const struct export_name *name)
         pb_u64(entry, 4, name->line);
 }
 
-uint64_t perfetto_intern(struct perfetto *perfetto, enum perfetto_list list, uint32_t id)
+uint64_t tbed_perfetto_intern(struct perfetto *perfetto, enum perfetto_list list, uint32_t id)
 {
     struct tbed_text *entry = &perfetto->scratch;
     uint64_t iid = 0;
@@ -72,7 +72,7 @@ uint64_t perfetto_intern(struct perfetto *perfetto, enum perfetto_list list, uin
     return iid;
 }
 
-uint64_t perfetto_intern_number(struct perfetto *perfetto, uint32_t number)
+uint64_t tbed_perfetto_intern_number(struct perfetto *perfetto, uint32_t number)
 {
     char name[24];
     uint64_t iid = 0;

@@ -33,8 +33,8 @@ static uint64_t mix(uint64_t hash, uint64_t value)
     return hash ^ hash >> 32;
 }
 
-uint64_t perfetto_uuid(const struct perfetto *perfetto, enum perfetto_track kind, uint64_t of, uint64_t more,
-                       uint64_t key)
+uint64_t tbed_perfetto_uuid(const struct perfetto *perfetto, enum perfetto_track kind, uint64_t of,
+                            uint64_t more, uint64_t key)
 {
     uint64_t hash = mix(mix(mix(mix(perfetto->walk.trace + 1, kind), of), more), key);
     return hash != 0 ? hash : 1;
@@ -66,7 +66,7 @@ static void put_clock(struct perfetto *perfetto, uint32_t clock, int64_t ns)
     pb_message(&perfetto->event, 1, &perfetto->scratch);
 }
 
-void perfetto_put_clocks(struct perfetto *perfetto)
+void tbed_perfetto_put_clocks(struct perfetto *perfetto)
 {
     if (!perfetto->walk.has_realtime || perfetto->walk.realtime_ns < 0)
         return;
@@ -105,7 +105,7 @@ static void end_track(struct perfetto *perfetto)
     put_packet(perfetto, &perfetto->out->text);
 }
 
-void perfetto_put_process(struct perfetto *perfetto, size_t process)
+void tbed_perfetto_put_process(struct perfetto *perfetto, size_t process)
 {
     size_t nbytes;
     const char *name = tbed_export_process_name(&perfetto->walk, process, &nbytes);
@@ -114,12 +114,12 @@ void perfetto_put_process(struct perfetto *perfetto, size_t process)
     pb_u64(&perfetto->scratch, 1, pid_of(pid));
     if (nbytes > 0)
         pb_bytes(&perfetto->scratch, 6, name, nbytes);
-    begin_track(perfetto, perfetto_uuid(perfetto, PERFETTO_TRACK_PROCESS, pid, 0, 0));
+    begin_track(perfetto, tbed_perfetto_uuid(perfetto, PERFETTO_TRACK_PROCESS, pid, 0, 0));
     pb_message(&perfetto->event, TRACK_PROCESS, &perfetto->scratch);
     end_track(perfetto);
 }
 
-void perfetto_put_thread(struct perfetto *perfetto)
+void tbed_perfetto_put_thread(struct perfetto *perfetto)
 {
     const struct export_thread *thread = perfetto->walk.thread;
     struct tbed_text *scratch = &perfetto->scratch;
@@ -127,9 +127,9 @@ void perfetto_put_thread(struct perfetto *perfetto)
     size_t nbytes = 10;
     if (thread->name_id != TBED_ID_INVALID)
         name = tbed_export_text_of(&perfetto->walk, thread->name_id, &nbytes);
-    perfetto->thread_track = perfetto_uuid(perfetto, PERFETTO_TRACK_THREAD, thread->stream, 0, 0);
+    perfetto->thread_track = tbed_perfetto_uuid(perfetto, PERFETTO_TRACK_THREAD, thread->stream, 0, 0);
     if (thread->pid == 0) {
-        perfetto_put_track(perfetto, perfetto->thread_track, 0, name, nbytes);
+        tbed_perfetto_put_track(perfetto, perfetto->thread_track, 0, name, nbytes);
         return;
     }
     scratch->nbytes = 0;
@@ -142,8 +142,8 @@ void perfetto_put_thread(struct perfetto *perfetto)
     end_track(perfetto);
 }
 
-void perfetto_put_track(struct perfetto *perfetto, uint64_t uuid, uint64_t parent, const char *name,
-                        size_t nbytes)
+void tbed_perfetto_put_track(struct perfetto *perfetto, uint64_t uuid, uint64_t parent, const char *name,
+                             size_t nbytes)
 {
     begin_track(perfetto, uuid);
     pb_bytes(&perfetto->event, TRACK_NAME, name, nbytes);
@@ -152,8 +152,8 @@ void perfetto_put_track(struct perfetto *perfetto, uint64_t uuid, uint64_t paren
     end_track(perfetto);
 }
 
-void perfetto_put_counter_track(struct perfetto *perfetto, uint64_t uuid, uint64_t parent, const char *name,
-                                size_t nbytes, const char *unit, size_t unit_nbytes)
+void tbed_perfetto_put_counter_track(struct perfetto *perfetto, uint64_t uuid, uint64_t parent,
+                                     const char *name, size_t nbytes, const char *unit, size_t unit_nbytes)
 {
     size_t known = perfetto->counters.map.count;
     perfetto->is_out_of_memory |= TBED_HASHMAP_ADD(&perfetto->counters, uuid) == NULL;
@@ -172,14 +172,14 @@ void perfetto_put_counter_track(struct perfetto *perfetto, uint64_t uuid, uint64
 
 /* ---- Events ---- */
 
-void perfetto_begin_event(struct perfetto *perfetto, enum perfetto_type type, uint64_t track)
+void tbed_perfetto_begin_event(struct perfetto *perfetto, enum perfetto_type type, uint64_t track)
 {
     perfetto->event.nbytes = 0;
     pb_u64(&perfetto->event, EVENT_TYPE, type);
     pb_u64(&perfetto->event, EVENT_TRACK, track);
 }
 
-void perfetto_end_event(struct perfetto *perfetto, int64_t ns, struct tbed_text *to)
+void tbed_perfetto_end_event(struct perfetto *perfetto, int64_t ns, struct tbed_text *to)
 {
     begin_packet(perfetto);
     pb_u64(&perfetto->packet, PACKET_TIMESTAMP, (uint64_t)ns);

@@ -32,7 +32,7 @@ static bool is_disordered(struct tbed_reader *reader, uint32_t stream, bool *no_
     return found;
 }
 
-void perfetto_open_thread(void *context)
+void tbed_perfetto_open_thread(void *context)
 {
     struct perfetto *perfetto = context;
     bool no_memory;
@@ -41,10 +41,10 @@ void perfetto_open_thread(void *context)
     perfetto->open_count = perfetto->lost_count = 0;
     tbed_export_nest_clear(&perfetto->nest);
     perfetto->nest.height_max = PERFETTO_DEPTH_MAX;
-    perfetto_put_thread(perfetto);
+    tbed_perfetto_put_thread(perfetto);
 }
 
-void perfetto_close_thread(void *context)
+void tbed_perfetto_close_thread(void *context)
 {
     struct perfetto *perfetto = context;
     tbed_export_nest_finish(&perfetto->nest, &perfetto->out->text);
@@ -116,25 +116,25 @@ static bool take_open(struct perfetto *perfetto, const struct tbed_step *step, i
 static void put_begin(struct perfetto *perfetto, const struct tbed_assembled *span, uint64_t track,
                       int64_t ns, struct tbed_text *to)
 {
-    perfetto_begin_event(perfetto, PERFETTO_BEGIN, track);
-    perfetto_put_name(perfetto, span->id, span->category);
-    perfetto_put_own_arguments(perfetto, span->id);
-    perfetto_put_arguments(perfetto, span->arguments, span->argument_count,
-                           tbed_export_name_of(&perfetto->walk, span->id)->argument_count);
-    perfetto_end_event(perfetto, ns, to);
+    tbed_perfetto_begin_event(perfetto, PERFETTO_BEGIN, track);
+    tbed_perfetto_put_name(perfetto, span->id, span->category);
+    tbed_perfetto_put_own_arguments(perfetto, span->id);
+    tbed_perfetto_put_arguments(perfetto, span->arguments, span->argument_count,
+                                tbed_export_name_of(&perfetto->walk, span->id)->argument_count);
+    tbed_perfetto_end_event(perfetto, ns, to);
 }
 
 static void put_end(struct perfetto *perfetto, const struct tbed_step *step, uint64_t track, int64_t ns)
 {
     const struct tbed_assembled *span = step->span;
-    perfetto_begin_event(perfetto, PERFETTO_END, track);
+    tbed_perfetto_begin_event(perfetto, PERFETTO_END, track);
     if (step->event != NULL && step->event->type == TBED_EVENT_END)
-        perfetto_put_arguments(perfetto, step->event->arguments, step->event->argument_count,
-                               tbed_export_name_of(&perfetto->walk, span->id)->argument_count +
-                                   span->argument_count);
+        tbed_perfetto_put_arguments(perfetto, step->event->arguments, step->event->argument_count,
+                                    tbed_export_name_of(&perfetto->walk, span->id)->argument_count +
+                                        span->argument_count);
     if (step->kind == TBED_STEP_OPEN)
-        perfetto_put_flag(perfetto, "never ended");
-    perfetto_end_event(perfetto, ns, &perfetto->out->text);
+        tbed_perfetto_put_flag(perfetto, "never ended");
+    tbed_perfetto_end_event(perfetto, ns, &perfetto->out->text);
 }
 
 static void take_begin(struct perfetto *perfetto, const struct tbed_assembled *span, size_t depth)
@@ -153,8 +153,8 @@ static void take_begin(struct perfetto *perfetto, const struct tbed_assembled *s
 static void put_aside(struct perfetto *perfetto, const struct tbed_step *step, const struct export_span *span)
 {
     const struct tbed_text *label = &tbed_export_name_of(&perfetto->walk, step->span->id)->label;
-    uint64_t track = perfetto_uuid(perfetto, PERFETTO_TRACK_ASIDE, perfetto->aside_count++, 0, 0);
-    perfetto_put_track(perfetto, track, perfetto->thread_track, label->bytes, label->nbytes);
+    uint64_t track = tbed_perfetto_uuid(perfetto, PERFETTO_TRACK_ASIDE, perfetto->aside_count++, 0, 0);
+    tbed_perfetto_put_track(perfetto, track, perfetto->thread_track, label->bytes, label->nbytes);
     put_begin(perfetto, step->span, track, span->begin, &perfetto->out->text);
     put_end(perfetto, step, track, span->end);
     tbed_export_note(&perfetto->walk, TBED_EXPORT_NOTE_OVERLAPPING, 1);
@@ -190,7 +190,7 @@ static void take_end(struct perfetto *perfetto, const struct tbed_step *step)
         put_end(perfetto, step, perfetto->thread_track, span.end);
 }
 
-void perfetto_step(void *context, const struct tbed_step *step)
+void tbed_perfetto_step(void *context, const struct tbed_step *step)
 {
     struct perfetto *perfetto = context;
     switch (step->kind) {
@@ -203,7 +203,7 @@ void perfetto_step(void *context, const struct tbed_step *step)
         take_end(perfetto, step);
         break;
     default:
-        perfetto_put_event(perfetto, step->event);
+        tbed_perfetto_put_event(perfetto, step->event);
     }
     tbed_export_nest_trim(&perfetto->nest, &perfetto->out->text);
     perfetto->walk.is_over |= perfetto->is_out_of_memory || perfetto->nest.is_out_of_memory;

@@ -9,7 +9,7 @@
  */
 #include "reader/exchange/pprof/pprof.h"
 
-#include "reader/exchange/shared/proto.h"
+#include "reader/exchange/out/proto.h"
 #include "reader/exchange/stacks/stack_sums.h"
 
 #define NAME_NBYTES 4096u

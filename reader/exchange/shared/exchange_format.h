@@ -6,7 +6,7 @@
 #ifndef TRACEBED_EXCHANGE_FORMAT_H
 #define TRACEBED_EXCHANGE_FORMAT_H
 
-#include "reader/exchange/shared/export_out.h"
+#include "reader/exchange/out/export_out.h"
 
 #include <tracebed/exchange.h>
 #include <tracebed/export.h>

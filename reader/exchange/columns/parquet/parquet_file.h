@@ -9,7 +9,7 @@
 #define TRACEBED_PARQUET_FILE_H
 
 #include "reader/exchange/columns/parquet/parquet_column.h"
-#include "reader/exchange/shared/export_out.h"
+#include "reader/exchange/out/export_out.h"
 
 #define PARQUET_COLUMNS_MAX 80
 

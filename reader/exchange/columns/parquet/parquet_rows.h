@@ -7,7 +7,7 @@
 #define TRACEBED_PARQUET_ROWS_H
 
 #include "reader/exchange/columns/base/column_export.h"
-#include "reader/exchange/shared/export_out.h"
+#include "reader/exchange/out/export_out.h"
 
 /*
  * 'compression' is that of pages; 'out' has none of its own. Errors: those of a scan; ERR_MEMORY, also if writing failed,

@@ -7,7 +7,7 @@
 #define TRACEBED_TABLE_LINES_H
 
 #include "reader/exchange/columns/base/column_export.h"
-#include "reader/exchange/shared/export_out.h"
+#include "reader/exchange/out/export_out.h"
 
 /* What a row is written from. */
 struct table_lines {

@@ -49,12 +49,12 @@ static void put_value(struct ctf *ctf, const struct tbed_argument *argument)
         uint32_t id = argument->value.u64 <= TBED_ID_MAX ? argument->value.id : TBED_ID_INVALID;
         const char *text = tbed_export_text_of(&ctf->walk, id, &nbytes);
         put_type(ctf, TYPE_TEXT);
-        ctf_put_text(ctf, text, nbytes);
+        tbed_ctf_put_text(ctf, text, nbytes);
         break;
     }
     case TBED_ARG_TEXT:
         put_type(ctf, TYPE_TEXT);
-        ctf_put_text(ctf, argument->value.text, argument->nbytes);
+        tbed_ctf_put_text(ctf, argument->value.text, argument->nbytes);
         break;
     default:
         put_type(ctf, TYPE_HEX);
@@ -82,7 +82,7 @@ static void put_arguments(struct ctf *ctf, uint32_t id, bool has_own, struct tbe
         put_number_name(ctf, i);
         tbed_export_name_argument(name, &at, &text, &nbytes);
         put_type(ctf, TYPE_TEXT);
-        ctf_put_text(ctf, text, nbytes);
+        tbed_ctf_put_text(ctf, text, nbytes);
     }
     for (uint32_t i = 0; i < count; i++) {
         struct tbed_argument argument;
@@ -91,7 +91,7 @@ static void put_arguments(struct ctf *ctf, uint32_t id, bool has_own, struct tbe
             put_number_name(ctf, own + first + i);
         } else {
             text = tbed_export_text_of(&ctf->walk, argument.name_id, &nbytes);
-            ctf_put_text(ctf, text, nbytes);
+            tbed_ctf_put_text(ctf, text, nbytes);
         }
         put_value(ctf, &argument);
     }
@@ -102,7 +102,7 @@ static void put_arguments(struct ctf *ctf, uint32_t id, bool has_own, struct tbe
 static void put_label(struct ctf *ctf, uint32_t id)
 {
     const struct tbed_text *label = &tbed_export_name_of(&ctf->walk, id)->label;
-    ctf_put_text(ctf, label->bytes, label->nbytes);
+    tbed_ctf_put_text(ctf, label->bytes, label->nbytes);
 }
 
 static void put_category(struct ctf *ctf, uint32_t category)
@@ -110,7 +110,7 @@ static void put_category(struct ctf *ctf, uint32_t category)
     if (category != TBED_ID_INVALID)
         put_label(ctf, category);
     else
-        ctf_put_text(ctf, "", 0);
+        tbed_ctf_put_text(ctf, "", 0);
 }
 
 static void put_place(struct ctf *ctf, uint32_t id)
@@ -118,7 +118,7 @@ static void put_place(struct ctf *ctf, uint32_t id)
     const struct export_name *name = tbed_export_name_of(&ctf->walk, id);
     const char *file = name->file != NULL ? name->file : "";
     uint32_t line = name->line;
-    ctf_put_text(ctf, file, strlen(file));
+    tbed_ctf_put_text(ctf, file, strlen(file));
     ctf_put_number(&ctf->packet, line, 4);
 }
 
@@ -126,7 +126,7 @@ static void put_complete_name(struct ctf *ctf, uint32_t id)
 {
     size_t nbytes;
     const char *text = tbed_export_text_of(&ctf->walk, id, &nbytes);
-    ctf_put_text(ctf, text, nbytes);
+    tbed_ctf_put_text(ctf, text, nbytes);
 }
 
 static void put_event_arguments(struct ctf *ctf, const struct tbed_event *event)
@@ -138,12 +138,12 @@ static void put_event_arguments(struct ctf *ctf, const struct tbed_event *event)
 
 static void take_begin(struct ctf *ctf, const struct tbed_assembled *span)
 {
-    ctf_begin_event(ctf, CTF_SPAN_BEGIN, tbed_export_time(&ctf->walk, span->begin_tick));
+    tbed_ctf_begin_event(ctf, CTF_SPAN_BEGIN, tbed_export_time(&ctf->walk, span->begin_tick));
     put_label(ctf, span->id);
     put_category(ctf, span->category);
     put_place(ctf, span->id);
     put_arguments(ctf, span->id, true, span->arguments, span->argument_count, 0);
-    ctf_end_event(ctf);
+    tbed_ctf_end_event(ctf);
 }
 
 static void take_end(struct ctf *ctf, const struct tbed_step *step)
@@ -153,7 +153,7 @@ static void take_end(struct ctf *ctf, const struct tbed_step *step)
     bool has_end = event != NULL && event->type == TBED_EVENT_END;
     struct export_span times = tbed_export_span(&ctf->walk, step);
     uint64_t duration = times.end > times.begin ? (uint64_t)(times.end - times.begin) : 0;
-    ctf_begin_event(ctf, span->is_whole ? CTF_SPAN : CTF_SPAN_END, times.end);
+    tbed_ctf_begin_event(ctf, span->is_whole ? CTF_SPAN : CTF_SPAN_END, times.end);
     put_label(ctf, span->id);
     if (span->is_whole)
         put_category(ctf, span->category);
@@ -166,7 +166,7 @@ static void take_end(struct ctf *ctf, const struct tbed_step *step)
         put_arguments(ctf, span->id, false, has_end ? event->arguments : (struct tbed_arguments){0},
                       has_end ? event->argument_count : 0, span->argument_count);
     }
-    ctf_end_event(ctf);
+    tbed_ctf_end_event(ctf);
 }
 
 /* ---- Other events ---- */
@@ -175,17 +175,17 @@ static void put_counter(struct ctf *ctf, const struct tbed_event *event)
 {
     const struct tbed_argument *value = &event->counter_value;
     uint32_t unit = tbed_counter_unit(ctf->walk.reader, event->id);
-    ctf_begin_event(ctf,
-                    value->type == TBED_ARG_F64   ? CTF_COUNTER_F64
-                    : value->type == TBED_ARG_U64 ? CTF_COUNTER_U64
-                                                  : CTF_COUNTER_I64,
-                    tbed_export_time(&ctf->walk, event->tick));
+    tbed_ctf_begin_event(ctf,
+                         value->type == TBED_ARG_F64   ? CTF_COUNTER_F64
+                         : value->type == TBED_ARG_U64 ? CTF_COUNTER_U64
+                                                       : CTF_COUNTER_I64,
+                         tbed_export_time(&ctf->walk, event->tick));
     put_label(ctf, event->id);
     put_category(ctf, event->category);
     if (unit != TBED_ID_INVALID)
         put_complete_name(ctf, unit);
     else
-        ctf_put_text(ctf, "", 0);
+        tbed_ctf_put_text(ctf, "", 0);
     ctf_put_number(&ctf->packet, value->value.u64, 8);
     put_event_arguments(ctf, event);
 }
@@ -194,19 +194,19 @@ static void put_message(struct ctf *ctf, const struct tbed_event *event)
 {
     const struct tbed_text *message = tbed_export_message_of(&ctf->walk, event);
     const char *severity = tbed_export_severity(event->of.message.severity);
-    ctf_begin_event(ctf, CTF_MESSAGE, tbed_export_time(&ctf->walk, event->tick));
-    ctf_put_text(ctf, severity, strlen(severity));
-    ctf_put_text(ctf, message->bytes, message->nbytes);
+    tbed_ctf_begin_event(ctf, CTF_MESSAGE, tbed_export_time(&ctf->walk, event->tick));
+    tbed_ctf_put_text(ctf, severity, strlen(severity));
+    tbed_ctf_put_text(ctf, message->bytes, message->nbytes);
 }
 
 static void put_memory(struct ctf *ctf, const struct tbed_event *event)
 {
     bool is_realloc = event->type == TBED_EVENT_REALLOC;
-    ctf_begin_event(ctf,
-                    is_realloc                        ? CTF_REALLOC
-                    : event->type == TBED_EVENT_ALLOC ? CTF_ALLOC
-                                                      : CTF_FREE,
-                    tbed_export_time(&ctf->walk, event->tick));
+    tbed_ctf_begin_event(ctf,
+                         is_realloc                        ? CTF_REALLOC
+                         : event->type == TBED_EVENT_ALLOC ? CTF_ALLOC
+                                                           : CTF_FREE,
+                         tbed_export_time(&ctf->walk, event->tick));
     put_complete_name(ctf, event->id);
     if (is_realloc)
         ctf_put_number(&ctf->packet, event->of.realloc.old_address, 8);
@@ -222,7 +222,7 @@ static void put_keyed(struct ctf *ctf, const struct tbed_event *event)
                                      [TBED_EVENT_FLOW_BEGIN] = CTF_FLOW_BEGIN,
                                      [TBED_EVENT_FLOW_STEP] = CTF_FLOW_STEP,
                                      [TBED_EVENT_FLOW_END] = CTF_FLOW_END};
-    ctf_begin_event(ctf, events[event->type], tbed_export_time(&ctf->walk, event->tick));
+    tbed_ctf_begin_event(ctf, events[event->type], tbed_export_time(&ctf->walk, event->tick));
     put_label(ctf, event->id);
     ctf_put_number(&ctf->packet, event->of.async.key, 8);
     put_event_arguments(ctf, event);
@@ -232,8 +232,8 @@ static void put_gap(struct ctf *ctf, const struct tbed_event *event)
 {
     const char *cause = tbed_drop_cause_text(event->of.gap.cause);
     ctf->discarded_count += event->of.gap.count;
-    ctf_begin_event(ctf, CTF_RECORDS_DROPPED, tbed_export_time(&ctf->walk, event->tick));
-    ctf_put_text(ctf, cause, strlen(cause));
+    tbed_ctf_begin_event(ctf, CTF_RECORDS_DROPPED, tbed_export_time(&ctf->walk, event->tick));
+    tbed_ctf_put_text(ctf, cause, strlen(cause));
     ctf_put_number(&ctf->packet, event->of.gap.count, 8);
 }
 
@@ -241,7 +241,7 @@ static void put_event(struct ctf *ctf, const struct tbed_event *event)
 {
     switch (event->type) {
     case TBED_EVENT_INSTANT:
-        ctf_begin_event(ctf, CTF_INSTANT, tbed_export_time(&ctf->walk, event->tick));
+        tbed_ctf_begin_event(ctf, CTF_INSTANT, tbed_export_time(&ctf->walk, event->tick));
         put_label(ctf, event->id);
         put_category(ctf, event->category);
         put_place(ctf, event->id);
@@ -264,10 +264,10 @@ static void put_event(struct ctf *ctf, const struct tbed_event *event)
     default: /* keyed; others are counted by the walk */
         put_keyed(ctf, event);
     }
-    ctf_end_event(ctf);
+    tbed_ctf_end_event(ctf);
 }
 
-void ctf_step(void *context, const struct tbed_step *step)
+void tbed_ctf_step(void *context, const struct tbed_step *step)
 {
     struct ctf *ctf = context;
     if (step->kind == TBED_STEP_BEGIN)

@@ -18,16 +18,16 @@
 static void open_trace(void *context)
 {
     struct ctf *ctf = context;
-    if (ctf->walk.trace == 0 && !ctf_put_metadata(ctf))
+    if (ctf->walk.trace == 0 && !tbed_ctf_put_metadata(ctf))
         ctf->walk.is_over = true;
 }
 
 static enum tbed_status put_all(struct ctf *ctf)
 {
     const struct export_visitor visitor = {.open_trace = open_trace,
-                                           .open_thread = ctf_open_thread,
-                                           .step = ctf_step,
-                                           .close_thread = ctf_close_thread,
+                                           .open_thread = tbed_ctf_open_thread,
+                                           .step = tbed_ctf_step,
+                                           .close_thread = tbed_ctf_close_thread,
                                            .takes_allocations = true,
                                            .context = ctf};
     enum tbed_status status = tbed_export_walk(&ctf->walk, &visitor);

@@ -54,15 +54,15 @@ struct ctf {
 
 /* ---- ctf_packets.c ---- */
 
-bool ctf_put_metadata(struct ctf *ctf);
+bool tbed_ctf_put_metadata(struct ctf *ctf);
 /* False: it could not be written; see 'write_errno'. */
-bool ctf_write_file(struct ctf *ctf, int fd, const char *bytes, size_t nbytes);
-int ctf_open_file(struct ctf *ctf, const char *name);
-void ctf_open_thread(void *context);
-void ctf_close_thread(void *context);
+bool tbed_ctf_write_file(struct ctf *ctf, int fd, const char *bytes, size_t nbytes);
+int tbed_ctf_open_file(struct ctf *ctf, const char *name);
+void tbed_ctf_open_thread(void *context);
+void tbed_ctf_close_thread(void *context);
 /* Between these, the fields of the event are put. */
-void ctf_begin_event(struct ctf *ctf, enum ctf_event event, int64_t ns);
-void ctf_end_event(struct ctf *ctf);
+void tbed_ctf_begin_event(struct ctf *ctf, enum ctf_event event, int64_t ns);
+void tbed_ctf_end_event(struct ctf *ctf);
 
 static inline void ctf_put_number(struct tbed_text *text, uint64_t value, unsigned nbytes)
 {
@@ -72,11 +72,11 @@ static inline void ctf_put_number(struct tbed_text *text, uint64_t value, unsign
     tbed_text_put(text, bytes, nbytes);
 }
 
-void ctf_put_text(struct ctf *ctf, const char *text, size_t nbytes);
+void tbed_ctf_put_text(struct ctf *ctf, const char *text, size_t nbytes);
 
 /* ---- ctf_events.c ---- */
 
-void ctf_step(void *context, const struct tbed_step *step);
+void tbed_ctf_step(void *context, const struct tbed_step *step);
 
 /* ---- ctf_export.c: for the registry of formats, see exchange_format.h ---- */
 

@@ -90,7 +90,7 @@ static const char *const events[][2] = {
     {"records_dropped", "string cause; uint64_t count;"},
 };
 
-int ctf_open_file(struct ctf *ctf, const char *name)
+int tbed_ctf_open_file(struct ctf *ctf, const char *name)
 {
     int fd = openat(ctf->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, ctf->mode);
     if (fd < 0)
@@ -98,7 +98,7 @@ int ctf_open_file(struct ctf *ctf, const char *name)
     return fd;
 }
 
-bool ctf_write_file(struct ctf *ctf, int fd, const char *bytes, size_t nbytes)
+bool tbed_ctf_write_file(struct ctf *ctf, int fd, const char *bytes, size_t nbytes)
 {
     while (nbytes > 0 && ctf->write_errno == 0) {
         ssize_t written = write(fd, bytes, nbytes);
@@ -113,7 +113,7 @@ bool ctf_write_file(struct ctf *ctf, int fd, const char *bytes, size_t nbytes)
     return ctf->write_errno == 0;
 }
 
-bool ctf_put_metadata(struct ctf *ctf)
+bool tbed_ctf_put_metadata(struct ctf *ctf)
 {
     struct tbed_text text = {0};
     bool has_time = ctf->walk.has_realtime && ctf->walk.realtime_ns > 0;
@@ -129,8 +129,8 @@ bool ctf_put_metadata(struct ctf *ctf)
         tbed_text_puts(&text, events[i][1]);
         tbed_text_puts(&text, " }; };\n");
     }
-    int fd = ctf_open_file(ctf, "metadata");
-    bool fine = fd >= 0 && !text.is_out_of_memory && ctf_write_file(ctf, fd, text.bytes, text.nbytes);
+    int fd = tbed_ctf_open_file(ctf, "metadata");
+    bool fine = fd >= 0 && !text.is_out_of_memory && tbed_ctf_write_file(ctf, fd, text.bytes, text.nbytes);
     ctf->is_out_of_memory |= text.is_out_of_memory;
     free(text.bytes);
     if (fd >= 0)
@@ -141,7 +141,7 @@ bool ctf_put_metadata(struct ctf *ctf)
 /* ---- Packets ---- */
 
 /* A zero ends a text, so none can be part of it. */
-void ctf_put_text(struct ctf *ctf, const char *text, size_t nbytes)
+void tbed_ctf_put_text(struct ctf *ctf, const char *text, size_t nbytes)
 {
     const uint8_t *at = (const uint8_t *)text, *end = at + nbytes;
     bool has_replaced = false;
@@ -184,11 +184,11 @@ static void begin_packet(struct ctf *ctf, uint64_t ns)
     ctf_put_number(&ctf->packet, thread->tid, 8);
     if (thread->process != SIZE_MAX)
         name = tbed_export_process_name(&ctf->walk, thread->process, &nbytes);
-    ctf_put_text(ctf, name, nbytes);
+    tbed_ctf_put_text(ctf, name, nbytes);
     nbytes = 0;
     if (thread->name_id != TBED_ID_INVALID)
         name = tbed_export_text_of(&ctf->walk, thread->name_id, &nbytes);
-    ctf_put_text(ctf, name, nbytes);
+    tbed_ctf_put_text(ctf, name, nbytes);
 }
 
 static void patch(struct ctf *ctf, size_t at, uint64_t value)
@@ -210,20 +210,20 @@ static void end_packet(struct ctf *ctf)
     patch(ctf, ctf->place.discarded, ctf->discarded_count);
     if (ctf->fd < 0) {
         snprintf(name, sizeof name, "stream-%u", ctf->file_count++);
-        ctf->fd = ctf_open_file(ctf, name);
+        ctf->fd = tbed_ctf_open_file(ctf, name);
     }
     if (ctf->fd >= 0)
-        ctf_write_file(ctf, ctf->fd, ctf->packet.bytes, ctf->packet.nbytes);
+        tbed_ctf_write_file(ctf, ctf->fd, ctf->packet.bytes, ctf->packet.nbytes);
     ctf->packet.nbytes = 0;
 }
 
-void ctf_open_thread(void *context)
+void tbed_ctf_open_thread(void *context)
 {
     struct ctf *ctf = context;
     ctf->packet_count = ctf->discarded_count = ctf->last_ns = 0;
 }
 
-void ctf_close_thread(void *context)
+void tbed_ctf_close_thread(void *context)
 {
     struct ctf *ctf = context;
     end_packet(ctf);
@@ -233,7 +233,7 @@ void ctf_close_thread(void *context)
 }
 
 /* Times never decrease within a file, and readers can add them to the clock's offset. */
-void ctf_begin_event(struct ctf *ctf, enum ctf_event event, int64_t ns)
+void tbed_ctf_begin_event(struct ctf *ctf, enum ctf_event event, int64_t ns)
 {
     int64_t most =
         ctf->walk.has_realtime && ctf->walk.realtime_ns > 0 ? TIME_MAX - ctf->walk.realtime_ns : TIME_MAX;
@@ -247,7 +247,7 @@ void ctf_begin_event(struct ctf *ctf, enum ctf_event event, int64_t ns)
     ctf_put_number(&ctf->packet, time, 8);
 }
 
-void ctf_end_event(struct ctf *ctf)
+void tbed_ctf_end_event(struct ctf *ctf)
 {
     ctf->walk.job->result->written_count++;
     if (ctf->packet.nbytes >= PACKET_NBYTES)

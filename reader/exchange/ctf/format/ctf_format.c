@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "reader/exchange/ctf/export/ctf_export.h"
-#include "reader/exchange/ctf_read/ctf_import.h"
+#include "reader/exchange/ctf/import/ctf_import.h"
 #include "reader/exchange/shared/exchange_format.h"
 
 const struct exchange_format tbed_exchange_ctf = {

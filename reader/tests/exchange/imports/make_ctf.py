@@ -1,6 +1,6 @@
 """
 Writes a small trace of CTF 1.8 that the tests import, with every kind of event that has a meaning, and seeds of the fuzz
-target for the records of reader/exchange/ctf_read/ctf_read.h.
+target for the records of reader/exchange/ctf/import/ctf_read.h.
 
     make_ctf.py FOLDER [SEEDS]
 

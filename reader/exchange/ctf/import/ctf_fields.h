@@ -6,8 +6,8 @@
 #ifndef TRACEBED_EXCHANGE_CTF_FIELDS_H
 #define TRACEBED_EXCHANGE_CTF_FIELDS_H
 
-#include "reader/exchange/ctf_read/ctf_library.h"
-#include "reader/exchange/ctf_read/ctf_put.h"
+#include "reader/exchange/ctf/import/ctf_library.h"
+#include "reader/exchange/ctf/import/ctf_put.h"
 
 /* The functions by their names without "bt_". */
 struct ctf_library {

@@ -1,10 +1,10 @@
 /*
- * Sorts events in bounded memory; see event_rows.h.
+ * Sorts events in bounded memory; see sorted_rows.h.
  *
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
-#include "reader/exchange/foreign/event_rows.h"
+#include "reader/exchange/foreign/sorted_rows.h"
 #include "reader/exchange/shared/new_file.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
 #ifndef TRACEBED_EXCHANGE_CTF_SHADOW_H
 #define TRACEBED_EXCHANGE_CTF_SHADOW_H
 
-#include "reader/exchange/ctf_read/ctf_read.h"
+#include "reader/exchange/ctf/import/ctf_read.h"
 
 #define CTF_REFUSED_MAX 32u
 

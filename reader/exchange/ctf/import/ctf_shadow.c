@@ -8,7 +8,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
-#include "reader/exchange/ctf_read/ctf_shadow.h"
+#include "reader/exchange/ctf/import/ctf_shadow.h"
 
 #include "reader/exchange/shared/mapped_file.h"
 

@@ -5,8 +5,8 @@
  */
 #include "reader/core/base/json.h"
 #include "reader/core/base/vector.h"
-#include "reader/exchange/ctf_read/ctf_read.h"
-#include "reader/exchange/ctf_read/ctf_rules.h"
+#include "reader/exchange/ctf/import/ctf_read.h"
+#include "reader/exchange/ctf/import/ctf_rules.h"
 #include "reader/exchange/shared/import_trace.h"
 #include "reader/exchange/shared/new_file.h"
 

@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: MIT
  */
 #if __has_include(<babeltrace2/babeltrace.h>)
-#include "reader/exchange/ctf_read/ctf_fields.h"
+#include "reader/exchange/ctf/import/ctf_fields.h"
 
 #define NAME_NBYTES  256
 #define DEPTH_MAX    8
@@ -15,7 +15,7 @@
 static void put_head(struct ctf_put *put, char type, const char *name)
 {
     ctf_put_u8(put, (uint8_t)type);
-    ctf_put_text(put, name, strlen(name));
+    tbed_ctf_put_text(put, name, strlen(name));
 }
 
 static void put_number(struct ctf_put *put, char type, const char *name, uint64_t value)
@@ -74,7 +74,7 @@ static void put_array(const struct ctf_library *library, struct ctf_put *put, co
     }
     at += (size_t)snprintf(text + at, sizeof text - at, count > ELEMENTS_MAX ? ", …]" : "]");
     put_head(put, 's', name);
-    ctf_put_text(put, text, at);
+    tbed_ctf_put_text(put, text, at);
 }
 
 static void put_field(const struct ctf_library *library, struct ctf_put *put, const char *name,
@@ -131,7 +131,8 @@ static bool put_value(const struct ctf_library *library, struct ctf_put *put, co
         ctf_put(put, &value, sizeof value);
     } else if (is_type(type, BT_FIELD_CLASS_TYPE_STRING)) {
         put_head(put, 's', name);
-        ctf_put_text(put, library->field_string_get_value(field), library->field_string_get_length(field));
+        tbed_ctf_put_text(put, library->field_string_get_value(field),
+                          library->field_string_get_length(field));
     } else {
         return false;
     }

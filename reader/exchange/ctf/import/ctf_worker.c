@@ -5,13 +5,13 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
-#include "reader/exchange/ctf_read/ctf_read.h"
+#include "reader/exchange/ctf/import/ctf_read.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
 #if __has_include(<babeltrace2/babeltrace.h>)
-#include "reader/exchange/ctf_read/ctf_fields.h"
+#include "reader/exchange/ctf/import/ctf_fields.h"
 #include "reader/symbols/process/symbol_worker.h"
 
 #include <dlfcn.h>
@@ -40,7 +40,7 @@ static void put_classes(struct worker *worker, const bt_trace *trace)
             const char *name = library->event_class_get_name(
                 library->stream_class_borrow_event_class_by_index_const(stream, k));
             ctf_put_begin(&worker->put, CTF_CLASS);
-            ctf_put_text(&worker->put, name != NULL ? name : "", name != NULL ? strlen(name) : 0);
+            tbed_ctf_put_text(&worker->put, name != NULL ? name : "", name != NULL ? strlen(name) : 0);
             ctf_put_end(&worker->put);
         }
     }
@@ -63,8 +63,8 @@ static void put_facts(struct worker *worker, const bt_trace *trace)
         if (strcmp(name, "vpid") == 0)
             worker->pid = (uint32_t)integer;
         ctf_put_begin(&worker->put, CTF_FACT);
-        ctf_put_text(&worker->put, name, strlen(name));
-        ctf_put_text(&worker->put, text, strlen(text));
+        tbed_ctf_put_text(&worker->put, name, strlen(name));
+        tbed_ctf_put_text(&worker->put, text, strlen(text));
         ctf_put_end(&worker->put);
     }
 }
@@ -129,7 +129,7 @@ static uint8_t put_packet(const struct ctf_library *library, const bt_field *pac
 
 static void put_name(struct ctf_put *put, const char *name, size_t most)
 {
-    ctf_put_text(put, name != NULL ? name : "", name != NULL ? strnlen(name, most) : 0);
+    tbed_ctf_put_text(put, name != NULL ? name : "", name != NULL ? strnlen(name, most) : 0);
 }
 
 static void put_event(struct worker *worker, const bt_message *message)
@@ -326,7 +326,7 @@ static void put_error(struct worker *worker)
             ? worker->library.error_cause_get_message(worker->library.error_borrow_cause_by_index(error, 0))
             : "unknown";
     ctf_put_begin(&worker->put, CTF_ERROR);
-    ctf_put_text(&worker->put, text, strnlen(text, 1024));
+    tbed_ctf_put_text(&worker->put, text, strnlen(text, 1024));
     ctf_put_end(&worker->put);
 }
 

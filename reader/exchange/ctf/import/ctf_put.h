@@ -6,7 +6,7 @@
 #ifndef TRACEBED_EXCHANGE_CTF_PUT_H
 #define TRACEBED_EXCHANGE_CTF_PUT_H
 
-#include "reader/exchange/ctf_read/ctf_read.h"
+#include "reader/exchange/ctf/import/ctf_read.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static inline void ctf_put_u64(struct ctf_put *put, uint64_t value)
     ctf_put(put, &value, sizeof value);
 }
 
-static inline void ctf_put_text(struct ctf_put *put, const char *text, size_t nbytes)
+static inline void tbed_ctf_put_text(struct ctf_put *put, const char *text, size_t nbytes)
 {
     ctf_put_u32(put, (uint32_t)nbytes);
     ctf_put(put, text, nbytes);

@@ -3,11 +3,9 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/exchange/shared/export_out.h"
+#include "reader/exchange/out/export_out.h"
 
-#include "reader/exchange/shared/export_pack.h"
-#include "reader/exchange/shared/new_file.h"
-
+#include "reader/exchange/out/export_pack.h"
 #include <errno.h>
 #include <unistd.h>
 
@@ -28,6 +26,13 @@ static bool write_bytes(void *context, const void *bytes, size_t nbytes)
         }
     }
     return out->write_errno == 0;
+}
+
+static enum tbed_status fail(struct tbed_error *error, enum tbed_status status, int system_errno)
+{
+    if (error != NULL)
+        *error = (struct tbed_error){.status = status, .system_errno = system_errno, .offset = UINT64_MAX};
+    return status;
 }
 
 enum tbed_status tbed_export_out_open(struct export_out *out, int fd, enum tbed_compression compression)
@@ -63,11 +68,10 @@ enum tbed_status tbed_export_out_close(struct export_out *out, uint64_t *nbytes_
     bool is_whole = out->write_errno == 0 && !out->text.is_out_of_memory;
     if (is_whole && out->packer != NULL && !tbed_export_packer_end(out->packer) && out->write_errno == 0)
         out->text.is_out_of_memory = true;
-    errno = out->write_errno;
     if (out->write_errno != 0)
-        status = tbed_exchange_fail(error_ret, TBED_ERR_WRITE);
+        status = fail(error_ret, TBED_ERR_WRITE, out->write_errno);
     else if (out->text.is_out_of_memory)
-        status = tbed_exchange_fail(error_ret, TBED_ERR_MEMORY);
+        status = fail(error_ret, TBED_ERR_MEMORY, 0);
     *nbytes_ret = out->nbytes;
     tbed_export_packer_close(out->packer);
     free(out->text.bytes);

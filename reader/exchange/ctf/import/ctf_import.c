@@ -4,9 +4,9 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
-#include "reader/exchange/ctf_read/ctf_import.h"
-#include "reader/exchange/ctf_read/ctf_read.h"
-#include "reader/exchange/ctf_read/ctf_shadow.h"
+#include "reader/exchange/ctf/import/ctf_import.h"
+#include "reader/exchange/ctf/import/ctf_read.h"
+#include "reader/exchange/ctf/import/ctf_shadow.h"
 #include "reader/exchange/shared/import_trace.h"
 #include "reader/exchange/shared/new_file.h"
 

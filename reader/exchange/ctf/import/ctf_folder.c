@@ -4,8 +4,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/exchange/ctf_read/ctf_import.h"
-#include "reader/exchange/ctf_read/ctf_read.h"
+#include "reader/exchange/ctf/import/ctf_import.h"
+#include "reader/exchange/ctf/import/ctf_read.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/exchange/ctf_read/ctf_rules.h"
+#include "reader/exchange/ctf/import/ctf_rules.h"
 
 #include <string.h>
 

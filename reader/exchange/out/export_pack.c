@@ -3,9 +3,9 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/exchange/shared/export_pack.h"
+#include "reader/exchange/out/export_pack.h"
 
-#include "reader/exchange/shared/zstd_library.h"
+#include "reader/exchange/out/zstd_library.h"
 
 #include <stdint.h>
 #include <stdlib.h>
