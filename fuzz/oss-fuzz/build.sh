@@ -9,7 +9,7 @@ work=${WORK:-/tmp}/tracebed-objects
 # Machines that fuzz try a few places of failure for each input, not all; see fuzz/support/failing.h.
 flags="-DFAILING_PLACES=4 -std=gnu17 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -pthread -I. -Iformat/include -Iwriter/include -Iwriter/capture/include -Ireader/include -Ireader/exchange/include"
 rooms="format writer/base writer/file writer/pages writer/store writer/record writer/copy writer/life writer/capture/launch
-  reader/core reader/analysis reader/symbols reader/exchange reader/tools"
+  reader/core reader/analysis reader/symbols reader/exchange reader/tables reader/sql reader/tools"
 targets=$(ls fuzz/*/*_fuzzer.c)
 # Debian and Ubuntu have static archives of elfutils; the machines that fuzz have no shared ones.
 elfutils="dw elf"
@@ -73,7 +73,7 @@ put_options() {
 
 sources=$(find $rooms -name '*.c' -not -path '*/tests/*' -not -path '*/examples/*' -not -path reader/tools/main.c)
 support=$(find fuzz/support -name '*.c' -not -name replay_driver.c)
-oracles=$(find reader/tests -name '*oracle.c')
+oracles="$(find reader/tests -name '*oracle.c') reader/tests/tables/rows_text.c"
 [ "${FUZZ_PART:-}" != reader ] || support=$(echo "$support" | grep -v tool_run)
 export -f compile object_of
 export CC CFLAGS flags work
