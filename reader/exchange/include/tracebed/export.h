@@ -66,7 +66,7 @@ struct tbed_export_options {
     X(UNPAIRED, "unpaired", "span", "omitted, without a known begin")                                        \
     X(OPEN, "open", "span", "that never ended, written up to its thread's last event")                       \
     X(INVERTED, "inverted", "span", "with an end before its begin, written without a duration")              \
-    X(OVERLAPPING, "overlapping", "span", "not nested in its thread, written beside it")                     \
+    X(OVERLAPPING, "overlapping", "span", "not nested, written beside the others of the thread")             \
     X(DEEP, "deep", "span", "omitted, too deep for the format")                                              \
     X(FOLDED, "folded", "span", "summed up as <other>")                                                      \
     X(EARLY, "early", "event", "before the trace's start, written at it")                                    \
