@@ -25,6 +25,7 @@ from cases import ROOT, Failure
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMPILERS = [("gcc", "c11"), ("gcc", "c17"), ("clang", "c17"), ("g++", "c++17"), ("clang++", "c++17")]
 PROFILES = "spec/golden/measureme/"
+IMPORTS = "reader/tests/exchange/imports/"
 GIVEN = {
     "quick_xml.mm_profdata": PROFILES + "v9.mm_profdata",
     "before.mm_profdata": PROFILES + "v8.mm_profdata",
@@ -32,6 +33,9 @@ GIVEN = {
     "run1.mm_profdata": PROFILES + "v9.mm_profdata",
     "run2.mm_profdata": PROFILES + "v9.mm_profdata",
     "soffice_4711.log": "reader/tests/logs/canonical.log",
+    "chrome.json": IMPORTS + "phases.json",
+    "app.pftrace": IMPORTS + "tracks.pftrace",
+    "uftrace.data": IMPORTS + "whole.uftrace",
 }
 
 
@@ -107,7 +111,8 @@ def test_commands(folder):
     environment, work, count = install(folder), folder / "work", 0
     work.mkdir()
     for name, source in GIVEN.items():
-        shutil.copy(ROOT / source, work / name)
+        copy = shutil.copytree if (ROOT / source).is_dir() else shutil.copy
+        copy(ROOT / source, work / name)
     for language, lines in blocks():
         if language == "":
             count += run_session(lines, work, environment)
