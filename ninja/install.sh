@@ -70,5 +70,5 @@ Cflags: -I\${includedir}
 END
 }
 write_pc tracebed "Records traces straight into memory-mapped pages" tracebed "-pthread"
-write_pc tracebed-reader "Reads, analyses, imports and exports traces" tracebed-reader "-ldw -lelf -liberty -lm -pthread"
+write_pc tracebed-reader "Reads, analyses, imports and exports traces" tracebed-reader "-ldw -lelf -liberty -lz -lm -pthread"
 echo "installed tracebed $version under $to$prefix"
