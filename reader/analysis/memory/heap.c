@@ -137,10 +137,16 @@ static bool note_given(struct heap *heap, uint64_t address, uint64_t tick)
 
 /* ---- Events ---- */
 
+/* Does somebody follow the ends of blocks? */
+static bool is_watched(const struct heap *heap)
+{
+    return heap->watch != NULL && heap->watch->ended != NULL;
+}
+
 static void tell_block(const struct heap *heap, const struct live_block *block, uint64_t end_tick,
                        bool is_replaced, bool is_temporary)
 {
-    if (heap->watch == NULL || heap->watch->ended == NULL)
+    if (!is_watched(heap))
         return;
     const struct heap_block ended = {.address = block->address,
                                      .nbytes = block->nbytes,
@@ -254,7 +260,7 @@ static void tell_mapping(const struct heap *heap, const struct mapping *mapping,
     struct heap_block ended = block_of_mapping(mapping);
     ended.end_tick = end_tick;
     ended.is_replaced = is_replaced;
-    if (heap->watch != NULL)
+    if (is_watched(heap))
         heap->watch->ended(heap->watch, &ended);
 }
 

@@ -66,7 +66,7 @@ static int take_self(struct dl_phdr_info *info, size_t size, void *context)
     self->base = info->dlpi_addr;
     for (int i = 0; i < info->dlpi_phnum; i++)
         if (info->dlpi_phdr[i].p_type == PT_NOTE)
-            find_build_id(self, (const uint8_t *)info->dlpi_addr + info->dlpi_phdr[i].p_vaddr,
+            find_build_id(self, (const uint8_t *)(uintptr_t)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr),
                           info->dlpi_phdr[i].p_memsz);
     return 1;
 }
