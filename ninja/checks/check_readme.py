@@ -25,7 +25,7 @@ from cases import ROOT, Failure
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMPILERS = [("gcc", "c11"), ("gcc", "c17"), ("clang", "c17"), ("g++", "c++17"), ("clang++", "c++17")]
 PROFILES = "spec/golden/measureme/"
-IMPORTS = "reader/tests/exchange/imports/"
+IMPORTS = "reader/tests/exchange/imports"
 GIVEN = {
     "quick_xml.mm_profdata": PROFILES + "v9.mm_profdata",
     "before.mm_profdata": PROFILES + "v8.mm_profdata",
@@ -33,9 +33,9 @@ GIVEN = {
     "run1.mm_profdata": PROFILES + "v9.mm_profdata",
     "run2.mm_profdata": PROFILES + "v9.mm_profdata",
     "soffice_4711.log": "reader/tests/logs/canonical.log",
-    "chrome.json": IMPORTS + "phases.json",
-    "app.pftrace": IMPORTS + "tracks.pftrace",
-    "uftrace.data": IMPORTS + "whole.uftrace",
+    "chrome.json": IMPORTS + "_events/phases.json",
+    "app.pftrace": IMPORTS + "_events/tracks.pftrace",
+    "uftrace.data": IMPORTS + "/whole.uftrace",
 }
 
 

@@ -24,7 +24,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), *[os.pardir] * 3, "ninja", "checks"))
 import cases
 
-FOLDER = cases.ROOT / "reader/tests/exchange/imports"
+FOLDER = cases.ROOT / "reader/tests/exchange/imports_events"
 GOLDEN = ("phases.json", "odd.json", "cut.json", "damaged.json", "tracks.pftrace", "legacy.pftrace", "damaged.pftrace")
 PROGRAM = cases.BUILD / "reader/tests/agreement/agreement_program"
 # What a round trip keeps; asynchronous spans and the last values of counters depend on which thread has them.

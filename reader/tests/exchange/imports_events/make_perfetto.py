@@ -3,7 +3,7 @@
 """
 Writes the Perfetto traces in this folder, which are also seeds of fuzz/import_perfetto.
 
-    python3 reader/tests/exchange/imports/make_perfetto.py
+    python3 reader/tests/exchange/imports_events/make_perfetto.py
 """
 
 import os
