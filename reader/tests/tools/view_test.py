@@ -378,6 +378,16 @@ def test_neighbours_are_the_nearest_calls(folder):
                     need(answer["calls"] == row["count"], f"{path} {hit}: {answer['calls']} calls")
 
 
+def names_of_all(server):
+    """The names of all spans, by number. Short ones next to a long pause share a column, so the parts are looked at closely."""
+    whole = server.ask("window", w=65536)
+    begin, end, names = int(whole["b"]), int(whole["e"]), dict(whole["names"])
+    part = (end - begin) // 64 + 1
+    for start in range(begin, end, part):
+        names.update(server.ask("window", b=start, e=min(start + part, end), w=65536)["names"])
+    return names
+
+
 def test_hostile_names_are_only_text(folder):
     path = folder / "names.tbed"
     recorder = Recorder(path)
@@ -387,7 +397,7 @@ def test_hostile_names_are_only_text(folder):
     recorder.close()
     need(len(NAMES) == 30, "30 names")
     with serve("--no-browser", path) as server:
-        names = server.ask("window", w=65536)["names"]
+        names = names_of_all(server)
         need(len(names) == len(NAMES), f"{len(names)} names")
         has_control = lambda name: any(ord(letter) < 32 or ord(letter) == 127 for letter in name)
         for name in NAMES:
