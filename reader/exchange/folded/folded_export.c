@@ -18,6 +18,8 @@ static enum tbed_status put_rows(const struct stack_sums *sums, struct export_ou
             out->text.is_out_of_memory = true;
             break;
         }
+        if (tbed_stack_row_is_nameless(row) && row->self_ticks == 0)
+            continue;
         tbed_text_put(&out->text, line.text.bytes, line.text.nbytes);
         tbed_text_put(&out->text, " ", 1);
         tbed_text_u64(&out->text, tbed_stack_sums_value(sums, row->self_ticks));

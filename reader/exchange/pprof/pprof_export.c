@@ -10,6 +10,7 @@
 #include "reader/exchange/pprof/pprof.h"
 
 #include "reader/exchange/out/proto.h"
+#include "reader/exchange/stacks/stack_line.h"
 #include "reader/exchange/stacks/stack_sums.h"
 
 #define NAME_NBYTES 4096u
@@ -36,7 +37,8 @@ struct pprof_export {
     uint64_t mapping_base;
     TBED_HASHMAP(struct mapping_slot) mapping_slots; /* of this trace */
     TBED_VECTOR(struct mapping_use) mappings;
-    frame_list path; /* of time: the frame of each depth; of memory: the places of a stack */
+    frame_list path;  /* of time: the frame of each depth; of memory: the places of a stack */
+    bool has_no_root; /* as in stack_line.h */
     bool is_out_of_memory;
 };
 
@@ -85,6 +87,8 @@ static bool path_turn(struct pprof_export *export, const struct tbed_stack_row *
     while (export->path.count <= row->depth)
         if (TBED_VECTOR_PUSH(&export->path) == NULL)
             return false;
+    if (row->depth == 0)
+        export->has_no_root = tbed_stack_row_is_nameless(row);
     uint32_t frame = tbed_frame_table_row(&export->frames, row);
     export->path.items[row->depth] = frame;
     return frame != FRAME_NONE;
@@ -99,7 +103,8 @@ static void put_row(struct pprof_export *export, const struct tbed_stack_row *ro
         return;
     size_t at = tbed_proto_begin(text, PPROF_SAMPLE);
     size_t locations = tbed_proto_begin(text, PPROF_SAMPLE_LOCATION);
-    for (uint32_t depth = row->depth + 1; depth-- > 0;)
+    uint32_t outermost = row->depth > 0 && export->has_no_root;
+    for (uint32_t depth = row->depth + 1; depth-- > outermost;)
         tbed_proto_varint(text, (uint64_t) export->path.items[depth] + 1);
     tbed_proto_end(text, locations);
     put_values(export, values, 2);

@@ -3,6 +3,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "reader/exchange/foreign/foreign_file.h"
+#include "reader/exchange/pprof/import/pprof_import.h"
 #include "reader/exchange/pprof/pprof.h"
 
 const struct exchange_format tbed_exchange_pprof = {
@@ -10,6 +12,7 @@ const struct exchange_format tbed_exchange_pprof = {
               .name = "pprof",
               .summary = "time or memory by stack, for pprof and its relatives",
               .extensions = ".pb.gz .pprof",
+              .can_import = true,
               .can_export = true,
               .has_export = true,
               .exports_many = true,
@@ -17,4 +20,8 @@ const struct exchange_format tbed_exchange_pprof = {
               .exports_memory = true,
               .compresses = true},
     .export_file = tbed_export_pprof,
+    .has_start = tbed_pprof_has_start,
+    .open = tbed_foreign_file_open,
+    .close = tbed_foreign_file_close,
+    .import = tbed_pprof_import,
 };

@@ -71,7 +71,8 @@ enum tbed_status tbed_import_trace_open(struct import_trace *trace, int fd, cons
         .process_name = start->name,
         .process_pid = start->pid != 0 ? start->pid : TBED_PID_UNKNOWN,
         .given_ticks = true,
-        .given_ticks_per_second = 1000000000,
+        .given_ticks_per_second = start->unit == NULL ? 1000000000 : 0,
+        .user_clock_unit = start->unit,
         .given_realtime_ns = start->realtime_ns,
     };
     enum tbed_status status = tbed_writer_open_fd(fd, &options, &trace->writer, error_ret);

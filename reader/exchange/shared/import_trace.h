@@ -37,11 +37,12 @@ struct import_trace {
     bool is_out_of_memory;
 };
 
-/* How the trace begins. Ticks are nanoseconds. */
+/* How the trace begins. */
 struct import_start {
     uint32_t pid;        /* of the first process; 0: unknown */
     const char *name;    /* its name; not NULL */
     int64_t realtime_ns; /* CLOCK_REALTIME at tick 0; 0: unknown */
+    const char *unit;    /* what ticks count, at most 16 bytes; NULL: they are nanoseconds */
 };
 
 /* Begins a trace in 'fd', a new file. Close it in any case. Errors: those of tbed_writer_open_fd(). */

@@ -37,11 +37,13 @@ bool tbed_stack_line_turn(struct stack_line *line, const struct tbed_stack_row *
     while (line->ends.count <= row->depth)
         if (TBED_VECTOR_PUSH(&line->ends) == NULL)
             return false;
+    if (row->depth == 0)
+        line->has_no_root = tbed_stack_row_is_nameless(row);
     line->text.nbytes = row->depth == 0 ? 0 : line->ends.items[row->depth - 1];
-    if (row->depth > 0)
+    if (row->depth > line->has_no_root)
         tbed_text_put(&line->text, ";", 1);
     put_label(&line->text, row);
-    line->ends.items[row->depth] = line->text.nbytes;
+    line->ends.items[row->depth] = row->depth == 0 && line->has_no_root ? 0 : line->text.nbytes;
     return !line->text.is_out_of_memory;
 }
 

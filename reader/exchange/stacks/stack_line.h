@@ -14,11 +14,19 @@
 struct stack_line {           /* zeroed: empty */
     struct tbed_text text;    /* the path of the latest row */
     TBED_VECTOR(size_t) ends; /* where the label of each depth ends */
+    bool has_no_root;         /* it is that of a process of which nothing is known */
 };
+
+/* Whether it is the root of a process of which nothing is known, as in a trace of samples. It is no frame. */
+static inline bool tbed_stack_row_is_nameless(const struct tbed_stack_row *row)
+{
+    return row->depth == 0 && row->id == TBED_ID_INVALID && strcmp(row->label, "<unnamed process>") == 0;
+}
 
 /*
  * Makes the path to a row. Rows come in their order, so that each follows its parent. In a label ';', controls of all kinds and
- * bytes that are not UTF-8 are written as \xHH. False: no memory.
+ * bytes that are not UTF-8 are written as \xHH. A path does not begin with a nameless root, unless it is all there is. False:
+ * no memory.
  */
 bool tbed_stack_line_turn(struct stack_line *line, const struct tbed_stack_row *row);
 

@@ -30,7 +30,8 @@ bool flame_folded(const struct flame *flame)
     bool fine = true;
     for (size_t i = 0; fine && (row = flame_row(flame, i)) != NULL && !ferror(flame->out); i++) {
         fine = tbed_stack_line_turn(&line, row);
-        if (fine)
+        bool is_void = tbed_stack_row_is_nameless(row) && row->self_ticks == 0 && flame->olds == NULL;
+        if (fine && !is_void)
             put_row(flame, &line, i);
     }
     tbed_stack_line_free(&line);

@@ -138,7 +138,10 @@ const char *tbed_rtl_odd_text(enum tbed_rtl_odd odd); /* a description of the cl
     X(VALUES, "values", "value", "of a counter that is no number")                                           \
     X(METADATA, "metadata", "member", "of metadata without a place in a trace")                              \
     X(PACKETS, "packets", "packet", "of other data sources")                                                 \
-    X(LOST_PACKETS, "lost_packets", "place", "where packets were lost when they were recorded")
+    X(LOST_PACKETS, "lost_packets", "place", "where packets were lost when they were recorded")              \
+    X(NEGATIVE, "negative", "sample", "whose value is negative, as differences of profiles have it")         \
+    X(FRAMES, "frames", "frame",                                                                             \
+      "of stacks deeper than 4,096, or of more than 128 that are inlined at one place")
 
 enum tbed_import_note {
 #define TBED_IMPORT_NOTE_ENUM(name, key, what, explanation) TBED_IMPORT_NOTE_##name,

@@ -10,7 +10,7 @@
 #include "reader/core/base/text.h"
 #include "reader/exchange/foreign/event_import.h"
 #include "reader/exchange/foreign/foreign_input.h"
-#include "reader/exchange/perfetto/import/proto_in.h"
+#include "reader/exchange/foreign/proto_in.h"
 
 #define PERFETTO_SEQUENCE_MAX 65536u
 #define PERFETTO_COUNTERS_MAX 16u /* extra values of one event */
