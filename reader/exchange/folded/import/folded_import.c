@@ -88,26 +88,44 @@ static bool is_long_line(const char *at, const char *end)
     return count >= LONG_LINE_FRAMES;
 }
 
+struct folded_start {
+    size_t fine_count, other_count, stack_count;
+};
+
+/* Adds a line to what is known of the start of a file. */
+static void see_line(struct folded_start *start, const char *at, const char *end)
+{
+    struct folded_line line;
+    if (is_blank(at, end))
+        return;
+    bool is_fine = read_line(at, end, &line);
+    start->fine_count += is_fine;
+    start->other_count += !is_fine;
+    start->stack_count += is_fine && memchr(at, ';', (size_t)(line.stack_end - at)) != NULL;
+}
+
+/* A few damaged lines are no reason to refuse a file; but the first line must be a sample. */
 bool tbed_folded_has_start(const char *start, size_t nbytes)
 {
     char text[START_NBYTES];
     size_t text_nbytes = tbed_foreign_start(start, nbytes, text, sizeof text);
     const char *at = text, *end = text + text_nbytes, *newline;
-    bool has_stack = false, is_cut = nbytes == START_NBYTES || text_nbytes == START_NBYTES;
-    struct folded_line line;
+    bool is_cut = nbytes == START_NBYTES || text_nbytes == START_NBYTES;
+    struct folded_start seen = {0};
     if (!is_text(at, end))
         return false;
     while ((newline = memchr(at, '\n', (size_t)(end - at))) != NULL) {
-        if (!is_blank(at, newline)) {
-            if (!read_line(at, newline, &line))
-                return false;
-            has_stack |= memchr(at, ';', (size_t)(line.stack_end - at)) != NULL;
-        }
+        see_line(&seen, at, newline);
+        if (seen.fine_count == 0 && seen.other_count > 0)
+            return false;
         at = newline + 1;
     }
-    if (!is_cut && read_line(at, end, &line))
-        has_stack |= memchr(at, ';', (size_t)(line.stack_end - at)) != NULL;
-    return has_stack || (is_cut && at == text && is_long_line(at, end));
+    if (is_cut && at == text)
+        return is_long_line(at, end);
+    size_t other_count = seen.other_count; /* the last line may be cut */
+    if (!is_cut && at < end)
+        see_line(&seen, at, end);
+    return seen.stack_count > 0 && other_count <= seen.fine_count / 4;
 }
 
 /* ---- The file ---- */
