@@ -3,7 +3,8 @@
 """
 Imports of folded stacks and of pprof: every path has the value that it has in the file, whatever the order of samples; our own
 exports come back with the lines that 'flame --folded' shows of the trace; a file that is cut keeps what is before the cut; other
-files are not taken for one of these.
+files are not taken for one of these. A profile that npm's pprof-format encodes has the values that were given to it; that case is
+skipped if the package is not in build/npm.
 
     python3 reader/tests/exchange/imports_stacks_test.py
 
@@ -16,6 +17,7 @@ import gzip
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 
@@ -26,6 +28,23 @@ import make_stacks
 from cases import need
 
 PROGRAM = cases.BUILD / "reader/tests/agreement/agreement_program"
+ENCODER = cases.ROOT / "build/npm/node_modules/pprof-format"
+ENCODE = """
+const {Profile, StringTable, Function, Location, Line, Sample, ValueType, Label} = require(process.argv[1]);
+const table = new StringTable(), text = (string) => table.dedup(string);
+const type = (name, unit) => new ValueType({type: text(name), unit: text(unit)});
+const sample = (locationId, value, label = []) => new Sample({locationId, value, label});
+const location = (id, ...functions) => new Location({id, line: functions.map((functionId) => new Line({functionId, line: 5}))});
+process.stdout.write(new Profile({
+  sampleType: [type("samples", "count"), type("wall", "nanoseconds")],
+  function: ["main", "loop", "inner", "inlined"].map((name, at) =>
+    new Function({id: at + 1, name: text(name), systemName: text(name), filename: text("app.js"), startLine: 10 * at})),
+  location: [location(1, 1), location(2, 2), location(3, 4, 3)],
+  sample: [sample([3, 2, 1], [2, 2000]), sample([2, 1], [1, 500], [new Label({key: text("route"), str: text("/x")})]),
+           sample([3, 2, 1], [3, 3000n * 1000000000n])],
+  stringTable: table, timeNanos: 1700000000000000000n, durationNanos: 10000,
+}).encode());
+"""
 KINDS = (("given", "whole"), ("counts", "given"), ("given", "deep", "open"))
 
 
@@ -178,6 +197,17 @@ def test_profile_that_is_cut(folder):
     packed = gzip.compress(data)
     path = write(folder, "x.pb.gz", packed[:-9])
     need("FOREIGN_PACKED" in tracebed("verify", path, status=(1,)), "a cut in gzip is reported")
+
+
+def test_profile_of_another_encoder(folder):
+    if not ENCODER.exists() or shutil.which("node") is None:
+        print("skipped: needs node, and pprof-format in build/npm")
+        return
+    run = subprocess.run(["node", "-e", ENCODE, str(ENCODER)], capture_output=True, check=True)
+    path = write(folder, "x.pprof", run.stdout)
+    same(flame(path), {"main;loop": 500, "main;loop;inner;inlined": 2000 + 3000 * 10 ** 9}, "paths")
+    dump = tracebed("dump", path)
+    need('loop  at app.js:10 route="/x" samples=1' in dump and "inlined  at app.js:30 samples=2" in dump, dump)
 
 
 # ---- What is of another format ----
