@@ -20,7 +20,9 @@ struct stack_line {           /* zeroed: empty */
 /* Whether it is the root of a process of which nothing is known, as in a trace of samples. It is no frame. */
 static inline bool tbed_stack_row_is_nameless(const struct tbed_stack_row *row)
 {
-    return row->depth == 0 && row->id == TBED_ID_INVALID && strcmp(row->label, "<unnamed process>") == 0;
+    static const char name[] = "<unnamed process>";
+    return row->depth == 0 && row->id == TBED_ID_INVALID && row->label_nbytes == sizeof name - 1 &&
+           memcmp(row->label, name, sizeof name - 1) == 0;
 }
 
 /*
