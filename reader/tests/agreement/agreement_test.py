@@ -103,15 +103,23 @@ def view_tree(path):
         "count": row["count"], "total": nanoseconds(row, "total"), "self": nanoseconds(row, "self"), "open": row["never_ended_count"]}))
 
 
+def has_named_processes(path):
+    """Whether the stacks of a trace begin with a process: one that has no name is no frame."""
+    roots = {row["name"] for row in run_json("tree", "--json", "--paths", path)[1]["rows"] if row["depth"] == 0}
+    if "<unnamed process>" in roots and len(roots) > 1:
+        raise Refused("processes with names, and without")
+    return "<unnamed process>" not in roots
+
+
 def flame_paths(path):
     """(exit code, {path of labels: self time})"""
     code, text, errors = run("flame", "--folded", path)
     if code == 2:
         raise Refused("flame: " + errors.strip())
-    paths = collections.Counter()
+    paths, has_roots = collections.Counter(), has_named_processes(path)
     for line in text.splitlines():
         stack, _, time = line.rpartition(" ")
-        paths[tuple(label.replace("\\x3b", ";") for label in stack.split(";")[1:])] += int(time)
+        paths[tuple(label.replace("\\x3b", ";") for label in stack.split(";")[has_roots:])] += int(time)
     del paths[()]
     return code, paths
 
