@@ -27,7 +27,7 @@ static void remember(char *last, size_t *last_nbytes, const struct json_value *v
         memcpy(last, value->text, *last_nbytes);
 }
 
-/* A pid or tid that is no number is a name. */
+/* A pid or tid that is not a number is a name. */
 static bool is_name(const struct json_value *value, uint32_t number)
 {
     struct json_value unused;
