@@ -14,11 +14,6 @@ struct tbed_string_slot {
     uint32_t position; /* in the list of strings */
 };
 
-static size_t ordinal_count(const struct tbed_reader *reader)
-{
-    return (size_t)((UINT64_C(1) << 32) / reader->header.page_nbytes);
-}
-
 /* ---- Merging ---- */
 
 static int compare_entries(const void *a, const void *b)
@@ -281,7 +276,7 @@ static bool order_strings(struct tbed_index *index)
     slots->count = 0;
     for (size_t i = 0; i < count; i++) {
         const struct tbed_indexed *entry = tbed_index_at(index, TBED_BLOCK_STRINGS, i);
-        if (index->ordinal_pages[entry->string_page] ==
+        if (tbed_index_ordinal_page(index, (uint32_t)entry->string_page) ==
             entry->page) /* otherwise it is damaged and has lost the ordinal */
             items[slots->count++] =
                 (struct tbed_string_slot){(uint32_t)entry->string_page, entry->cell, (uint32_t)i};
@@ -371,19 +366,17 @@ static bool update_run(struct tbed_index_update *update)
 enum tbed_status tbed_index_update(struct tbed_reader *reader, struct tbed_index *index)
 {
     struct tbed_index_update update = {.reader = reader, .index = index};
-    if (index->ordinal_pages == NULL) {
-        index->ordinal_pages = calloc(ordinal_count(reader), sizeof *index->ordinal_pages);
+    if (index->scanned_page_count == 0) {
         index->scanned_page_count = 1;
         index->first_tick = UINT64_MAX;
     }
-    bool is_done = index->ordinal_pages != NULL && update_run(&update);
+    bool is_done = update_run(&update);
     for (size_t kind = 0; kind <= TBED_BLOCK_CELLS; kind++)
         tbed_vector_free(&update.fresh[kind]);
     return is_done ? TBED_OK : TBED_ERR_MEMORY;
 }
 
-enum tbed_status tbed_index_copy(const struct tbed_index *from, size_t ordinal_count_,
-                                 struct tbed_index *to_ret)
+enum tbed_status tbed_index_copy(const struct tbed_index *from, struct tbed_index *to_ret)
 {
     struct tbed_index to = {.scanned_page_count = from->scanned_page_count,
                             .pending_page_count = from->pending_page_count,
@@ -395,12 +388,11 @@ enum tbed_status tbed_index_copy(const struct tbed_index *from, size_t ordinal_c
         is_whole &= tbed_vector_copy(&from->lists[kind], sizeof(struct tbed_indexed), &to.lists[kind]);
     is_whole &= tbed_vector_copy(&from->ghosts, sizeof(struct tbed_ghost), &to.ghosts);
     is_whole &= tbed_vector_copy(&from->pending, sizeof(struct tbed_pending), &to.pending);
-    to.ordinal_pages = malloc(ordinal_count_ * sizeof *to.ordinal_pages);
-    if (!is_whole || to.ordinal_pages == NULL) {
+    is_whole &= tbed_vector_copy(&from->ordinal_pages, sizeof(uint32_t), &to.ordinal_pages);
+    if (!is_whole) {
         tbed_index_free(&to);
         return TBED_ERR_MEMORY;
     }
-    memcpy(to.ordinal_pages, from->ordinal_pages, ordinal_count_ * sizeof *to.ordinal_pages);
     *to_ret = to;
     return TBED_OK;
 }
@@ -414,7 +406,7 @@ void tbed_index_free(struct tbed_index *index)
     tbed_vector_free(&index->string_slots);
     tbed_vector_free(&index->record_order);
     tbed_vector_free(&index->stream_ranges);
-    free(index->ordinal_pages);
+    tbed_vector_free(&index->ordinal_pages);
     *index = (struct tbed_index){0};
 }
 

@@ -54,7 +54,7 @@ struct tbed_index {
     struct tbed_vector string_slots;  /* struct tbed_string_slot, by ordinal, then cell */
     struct tbed_vector record_order;  /* uint32_t positions in the list of records, in file order */
     struct tbed_vector stream_ranges; /* struct tbed_stream_range, by stream */
-    uint32_t *ordinal_pages;          /* the page with each ordinal; 0: none. Mostly untouched memory */
+    struct tbed_vector ordinal_pages; /* uint32_t, the page with each ordinal up to the highest; 0: none */
     uint64_t scanned_page_count;      /* pages that have been read, including the header page */
     uint64_t pending_page_count;      /* how many pages are pending */
     uint64_t cut_page_count;          /* pages that were begun, and lie beyond the end of the file */
@@ -65,6 +65,12 @@ static inline struct tbed_indexed *tbed_index_at(const struct tbed_index *index,
                                                  size_t at)
 {
     return &((struct tbed_indexed *)index->lists[kind].items)[at];
+}
+
+/* The page with this ordinal; 0: none. */
+static inline uint32_t tbed_index_ordinal_page(const struct tbed_index *index, uint32_t ordinal)
+{
+    return ordinal < index->ordinal_pages.count ? ((uint32_t *)index->ordinal_pages.items)[ordinal] : 0;
 }
 
 /* Widens the times of the index to those of a sealed event block. */
@@ -87,8 +93,7 @@ enum tbed_status tbed_index_tell_gaps(const struct tbed_reader *reader, const st
                                       const struct tbed_vector *losses);
 
 /* A copy to update, so that the old index is intact after a failure. */
-enum tbed_status tbed_index_copy(const struct tbed_index *from, size_t ordinal_count,
-                                 struct tbed_index *to_ret);
+enum tbed_status tbed_index_copy(const struct tbed_index *from, struct tbed_index *to_ret);
 
 void tbed_index_free(struct tbed_index *index);
 

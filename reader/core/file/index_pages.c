@@ -60,7 +60,7 @@ static void add_pending_cell(struct tbed_index_update *update, const struct tbed
 static bool ordinal_is_free(const struct tbed_index_update *update, uint32_t ordinal)
 {
     const struct tbed_reader *reader = update->reader;
-    uint32_t page = update->index->ordinal_pages[ordinal];
+    uint32_t page = tbed_index_ordinal_page(update->index, ordinal);
     uint64_t offset = (uint64_t)page * reader->header.page_nbytes;
     if (page == 0 || offset >= reader->map.nbytes)
         return true;
@@ -74,6 +74,15 @@ static bool ordinal_is_free(const struct tbed_index_update *update, uint32_t ord
     };
     bool is_of_strings = fields.kind == TBED_BLOCK_STRINGS || fields.kind == TBED_BLOCK_CELLS;
     return !is_of_strings || !tbed_indexed_is_good(reader, (enum tbed_block_kind)fields.kind, &entry);
+}
+
+static void take_ordinal(struct tbed_index_update *update, uint32_t ordinal, uint32_t page)
+{
+    struct tbed_vector *pages = &update->index->ordinal_pages;
+    while (pages->count <= ordinal)
+        if (push(update, pages, sizeof(uint32_t)) == NULL)
+            return;
+    ((uint32_t *)pages->items)[ordinal] = page;
 }
 
 static void add_entry(struct tbed_index_update *update, const struct tbed_block_fields *fields,
@@ -123,7 +132,7 @@ static bool take_by_entry(struct tbed_index_update *update, uint64_t page,
     if (block.kind == TBED_BLOCK_STRINGS) {
         if (!ordinal_is_free(update, block.string_page))
             return false;
-        update->index->ordinal_pages[block.string_page] = block.page;
+        take_ordinal(update, block.string_page, block.page);
     }
     add_entry(update, &block, true);
     return true;
@@ -183,7 +192,7 @@ static enum tbed_status check_found(struct tbed_index_update *update, const uint
         return TBED_ERR_BLOCK_CHECKSUM;
     }
     if (has_ordinal)
-        update->index->ordinal_pages[fields->string_page] = place->page;
+        take_ordinal(update, fields->string_page, place->page);
     return TBED_OK;
 }
 

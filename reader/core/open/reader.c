@@ -166,12 +166,11 @@ static void note_origin(struct tbed_reader *reader)
 static enum tbed_status start_index(const struct tbed_reader *reader, struct tbed_index *index_ret)
 {
     bool is_ring = reader->header.ring_page_count != 0;
-    if (reader->index.ordinal_pages == NULL || is_ring) {
+    if (reader->index.scanned_page_count == 0 || is_ring) {
         *index_ret = (struct tbed_index){0};
         return TBED_OK;
     }
-    return tbed_index_copy(&reader->index, (size_t)((UINT64_C(1) << 32) / reader->header.page_nbytes),
-                           index_ret);
+    return tbed_index_copy(&reader->index, index_ret);
 }
 
 static enum tbed_status look(struct tbed_reader *reader, struct tbed_error *error)

@@ -30,7 +30,8 @@ bool tbed_chrome_names_open(struct chrome_names *names)
 void tbed_chrome_names_clear(struct chrome_names *names)
 {
     for (size_t i = 0; names->slots != NULL && i < NAME_SLOTS; i++)
-        forget(&names->slots[i]);
+        if (names->slots[i].is_there)
+            forget(&names->slots[i]);
 }
 
 void tbed_chrome_names_close(struct chrome_names *names)

@@ -135,7 +135,7 @@ const char *tbed_rtl_odd_text(enum tbed_rtl_odd odd); /* a description of the cl
     X(RANGE, "range", "event", "with a time out of range")                                                   \
     X(PHASES, "phases", "event", "of kinds that traces do not have: objects, samples, memory dumps")         \
     X(NAMES, "names", "name", "of an end that differs from its span's")                                      \
-    X(VALUES, "values", "value", "of a counter that is no number")                                           \
+    X(VALUES, "values", "value", "of a counter that is not a number")                                        \
     X(METADATA, "metadata", "member", "of metadata without a place in a trace")                              \
     X(PACKETS, "packets", "packet", "of other data sources")                                                 \
     X(LOST_PACKETS, "lost_packets", "place", "where packets were lost when they were recorded")              \
