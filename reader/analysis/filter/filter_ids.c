@@ -27,7 +27,7 @@ bool tbed_filter_ids_open(struct tbed_filter *filter)
 void tbed_filter_ids_close(struct tbed_filter *filter)
 {
     for (size_t i = 0; filter->leaves != NULL && i < LEAF_COUNT; i++)
-        if (filter->leaves[i] != NULL) /* nearly all are; a sanitized free() takes its time for them, too */
+        if (filter->leaves[i] != NULL) /* few are; a sanitized free() takes its time for NULL, too */
             free(filter->leaves[i]);
     free(filter->leaves);
 }
