@@ -7,6 +7,11 @@
 
 #include "format/layout.h"
 
+/*
+ * Blocks are mostly hashed when they are no longer in the cache of the core that hashes them. Memory then answers too
+ * late for the distance that xxHash chooses, which also stops short of the next 4 KiB.
+ */
+#define XXH_PREFETCH_DIST 2048
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

@@ -75,6 +75,16 @@ static void lead_follow(struct tbed_helper *helper, uint64_t claimed)
     helper->thread.rate_pages = claimed;
 }
 
+/* A ring never grows, so it gets its large folios here: a process that fills few of its pages does without them. */
+static bool ring_step(struct tbed_helper *helper)
+{
+    struct tbed_file *file = &helper->store->file;
+    if (!helper->thread.has_advised)
+        tbed_file_advise_many(file);
+    helper->thread.has_advised = true;
+    return tbed_ring_make_ready(file);
+}
+
 /* False: the lead is complete, or the disk is full or the like, which the recorders will find out themselves. */
 static bool populate_step(struct tbed_helper *helper)
 {
@@ -84,7 +94,7 @@ static bool populate_step(struct tbed_helper *helper)
     if (tbed_is_lost(file))
         return false;
     if (file->fields.ring_page_count != 0)
-        return tbed_ring_make_ready(file);
+        return ring_step(helper);
     uint64_t claimed = claimed_page_count(file);
     if (link->populated_pages < claimed) {
         /* The recorders have overtaken the helper: its lead is too short. */
@@ -228,7 +238,7 @@ static void start(struct tbed_helper *helper)
     sigset_t all, before;
     __atomic_store_n(&link->ahead_nbytes, AHEAD_NBYTES_NEW, __ATOMIC_RELAXED);
     helper->thread.lead_ns = LEAD_NS_MIN;
-    helper->thread.has_memory = false;
+    helper->thread.has_memory = helper->thread.has_advised = false;
     helper->thread.last_anchor_ns = helper->thread.rate_ns = helper->thread.quiet_ns = tbed_monotonic_ns();
     helper->thread.rate_pages = claimed_page_count(file);
     __atomic_store_n(&helper->thread.must_stop, false, __ATOMIC_RELEASE);

@@ -134,11 +134,11 @@ static bool page_take(struct tbed_file *file, uint32_t page, enum taker taker, e
         !mark_swap(file, page, mark, taken))
         return false;
     __atomic_thread_fence(__ATOMIC_RELEASE); /* the mark is seen before anything else changes */
-    if (taker == BY_HELPER) /* this also faults in pages that the kernel write-protected for writeback */
-        madvise(page_at(file, page), file->page_nbytes, MADV_POPULATE_WRITE);
-    else
+    if (taker == BY_RECORDER)
         tbed_helper_page_taken(file, page, ready_is_low(file));
-    if (mark.state != TBED_MARK_NEW)
+    else if (mark.state == TBED_MARK_NEW)
+        madvise(page_at(file, page), file->page_nbytes, MADV_POPULATE_WRITE);
+    if (mark.state != TBED_MARK_NEW) /* this also faults in what the kernel write-protected for writeback */
         page_clear(file, page);
     return true;
 }
