@@ -267,7 +267,7 @@ static bool record_once(const struct bench_options *options, const struct work *
     if (work->kind != NEW_FILE)
         writer_options.ring_nbytes = RING_NBYTES;
     else
-        bench_memory_warm(options, work->count * work->nbytes * 5 / 4);
+        bench_memory_warm(options, work->count * work->nbytes);
     enum tbed_status status = tbed_start(path, &writer_options);
     if (status != TBED_OK) {
         fprintf(stderr, "macros_bench: %s: %s\n", path, tbed_status_text(status));

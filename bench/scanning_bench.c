@@ -463,7 +463,7 @@ static bool prepare(const struct bench_options *options, struct trace *trace)
         return false;
     snprintf(path, sizeof path, "%s", bench_path(options, FILE_NAME));
     trace->path = path;
-    bench_memory_warm(options, trace->event_count * 10);
+    bench_memory_warm(options, trace->event_count * 8);
     if (!trace_make(trace))
         return false;
     plain_sum_ns(trace, 1);

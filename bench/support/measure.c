@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 volatile uint64_t bench_sink;
 
@@ -81,6 +82,8 @@ void bench_memory_warm(const struct bench_options *options, size_t nbytes)
 {
     if (options->cold)
         return;
+    size_t limit = (size_t)sysconf(_SC_PHYS_PAGES) / 2 * (size_t)sysconf(_SC_PAGESIZE);
+    nbytes = nbytes < limit / 3 ? 3 * nbytes : limit;
     void *memory = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return;

@@ -57,9 +57,10 @@ void bench_table_head(const char *title);
 void bench_row(const char *name, const char *unit, const struct bench_pairs *pairs, struct bench_goal goal);
 
 /*
- * Touches 'nbytes' of memory and releases it. A virtual machine may have returned free memory to its host. The next
- * program that touches that memory pays for getting it back, several times the cost of a page fault, which is not what
- * these benchmarks measure.
+ * Touches memory for a file of 'nbytes' and releases it. A virtual machine may have returned free memory to its host. The
+ * next program that touches that memory pays for getting it back, several times the cost of a page fault, which is not
+ * what these benchmarks measure. The kernel does not hand out again just what was released, so it is three times as
+ * much, at most half of the machine's memory, in huge pages as the map of a trace takes them.
  */
 void bench_memory_warm(const struct bench_options *options, size_t nbytes);
 

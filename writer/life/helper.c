@@ -35,11 +35,17 @@
 #define AHEAD_NBYTES_NEW   ((uint64_t)16 << 20) /* before the rate is known */
 #define AHEAD_NBYTES_MAX   ((uint64_t)64 << 20)
 #define CHUNK_NBYTES       ((uint64_t)2 << 20)
+#define RELEASE_NBYTES     ((uint64_t)64 << 20) /* filled pages are released in steps of this size */
 #define ANCHOR_INTERVAL_NS 1000000000u
 #define QUIET_NS           1000000000u /* without a claim; memory is given back after at most twice this time */
 #define LEAD_NS_MIN        50000000u
 #define LEAD_NS_MAX        400000000u
 #define RATE_NS            20000000u /* the rate is measured over at least this time */
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
 
 static uint64_t claimed_page_count(const struct tbed_file *file)
 {
@@ -154,9 +160,21 @@ static void give_back(struct tbed_helper *helper)
     madvise(file->map, end, MADV_DONTNEED);
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+/*
+ * Pages that were filled leave the resident memory (not the file), in large steps: each interrupts all cores that run
+ * the program. The last step stays, so that few threads are still in their pages; those have a fault.
+ */
+static void release_filled(struct tbed_helper *helper)
 {
-    return a < b ? a : b;
+    struct tbed_file *file = &helper->store->file;
+    uint64_t claimed = claimed_page_count(file) << file->page_shift;
+    uint64_t released = least(helper->thread.released_nbytes, claimed); /* a rotation begins anew */
+    if (file->fields.ring_page_count != 0 || tbed_is_lost(file) || claimed > file->map_nbytes ||
+        claimed < released + 2 * RELEASE_NBYTES)
+        return;
+    uint64_t end = (claimed - RELEASE_NBYTES) & ~(RELEASE_NBYTES - 1);
+    madvise(file->map + released, end - released, MADV_DONTNEED);
+    helper->thread.released_nbytes = end;
 }
 
 /* How long until the program has been quiet for long enough; UINT64_MAX: there is no memory to give back. */
@@ -209,6 +227,7 @@ static void *helper_run(void *argument)
                             __ATOMIC_ACQUIRE)) /* loaded after 'wake', or it might sleep forever */
             break;
         tbed_seal_queue_run(file);
+        release_filled(helper);
         uint64_t rotation_ns = file->hooks->rotate_if_due(file, NULL);
         uint64_t sync_ns = file->hooks->sync_if_due(file);
         if (helper->thread.has_memory && populate_step(helper))
@@ -241,6 +260,7 @@ static void start(struct tbed_helper *helper)
     helper->thread.has_memory = helper->thread.has_advised = false;
     helper->thread.last_anchor_ns = helper->thread.rate_ns = helper->thread.quiet_ns = tbed_monotonic_ns();
     helper->thread.rate_pages = claimed_page_count(file);
+    helper->thread.released_nbytes = 0;
     __atomic_store_n(&helper->thread.must_stop, false, __ATOMIC_RELEASE);
     if (is_only_thread()) /* otherwise the helper does it, since it takes a while */
         tbed_barrier_register();

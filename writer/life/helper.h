@@ -20,6 +20,7 @@ struct tbed_helper {
         bool must_stop;
         bool has_memory;              /* there is something to give back */
         bool has_advised;             /* the kernel knows that a ring is filled */
+        uint64_t released_nbytes;     /* the map below this was released */
         uint64_t lead_ns;             /* the time in which the program uses up the lead */
         uint64_t rate_ns, rate_pages; /* when, and at which claim, the rate was measured last */
         uint32_t quiet_claims;        /* the process's claims at 'quiet_ns' */

@@ -160,12 +160,36 @@ static void quiet_programs_get_memory_back_and_no_wakeups(void **state)
     tbed_reader_close(reader);
 }
 
+#define LONG_NBYTES 60000 /* about one message a page */
+
+/* It goes on recording, so that the helper does not find it quiet. */
+static void busy_programs_do_not_keep_what_they_have_filled(void **state)
+{
+    (void)state;
+    static char text[LONG_NBYTES];
+    char path[256];
+    snprintf(path, sizeof path, "%s", test_path("busy.tbed"));
+    memset(text, 'x', sizeof text);
+    struct tbed_writer *writer = test_writer_open(path, NULL);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
+    for (size_t i = 0; i < 400 * MIB / PAGE_NBYTES; i++)
+        tbed_message_record(recorder, TBED_SEVERITY_INFORMATION, text, sizeof text);
+    for (int tries = 0; resident_nbytes(path) > 256 * MIB; tries++) {
+        assert_true(tries < 600);
+        tbed_message_record(recorder, TBED_SEVERITY_INFORMATION, text, sizeof text);
+        usleep(10000);
+    }
+    tbed_writer_close(writer);
+    assert_int_equal(unlink(path), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_has_a_name_and_blocks_all_signals),
         cmocka_unit_test(it_is_not_there_where_it_is_not_wanted),
         cmocka_unit_test(quiet_programs_get_memory_back_and_no_wakeups),
+        cmocka_unit_test(busy_programs_do_not_keep_what_they_have_filled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
