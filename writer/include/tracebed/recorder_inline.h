@@ -163,6 +163,20 @@ static inline uint64_t tbed_event_word(const struct tbed_recorder *recorder, uin
 /* Processors do not prefetch across 4 KiB pages: the first event in each would wait for memory. */
 #define TBED_PREFETCH_NWORDS 64
 
+/*
+ * The line for this core alone. Most were zeroed by another core: a line that was prefetched to be read would be fetched
+ * a second time by the store. Compilers emit this instruction only for processors that must have it; to others it is a
+ * NOP.
+ */
+static inline void tbed_line_prefetch(const uint64_t *at)
+{
+#if defined(__x86_64__)
+    __asm__ __volatile__("prefetchw %0" : : "m"(*at));
+#else
+    __builtin_prefetch(at, 1);
+#endif
+}
+
 /* The second word gives the record's length. It is stored before what follows it, so that a kill leaves one record. */
 static inline void tbed_record_head_store(uint64_t *at, uint64_t head)
 {
@@ -174,7 +188,7 @@ static inline void tbed_recorder_commit(struct tbed_recorder *recorder, uint64_t
                                         uint64_t word)
 {
     __atomic_store_n(at, word, __ATOMIC_RELEASE);
-    __builtin_prefetch(at + TBED_PREFETCH_NWORDS, 1);
+    tbed_line_prefetch(at + TBED_PREFETCH_NWORDS);
     recorder->cursor = at + nwords;
 }
 
