@@ -61,6 +61,12 @@ const uint64_t *tbed_argument_take(const uint64_t *at, struct tbed_argument *arg
  */
 enum tbed_status tbed_packed_check(const uint8_t *at, size_t nbytes, uint32_t argument_count, uint32_t types);
 
+/* The names of packed arguments are consecutive reserved ids; any other id names only one argument. */
+static inline uint32_t tbed_packed_names_next(uint32_t names)
+{
+    return names < TBED_ID_MAX_RESERVED ? names + 1 : TBED_ID_INVALID;
+}
+
 /* Reads one packed value, which must have been checked; returns the start of the next one. */
 const uint8_t *tbed_packed_take(const uint8_t *at, uint32_t type, struct tbed_argument *argument_ret);
 

@@ -9,13 +9,26 @@
 
 uint32_t tbed_extended_fixed_nwords(uint32_t type)
 {
-    static const uint8_t nwords[TBED_EXT_LEAVE + 1] = {
-        [TBED_EXT_END] = 1,        [TBED_EXT_ALLOC] = 2,       [TBED_EXT_FREE] = 1,
-        [TBED_EXT_REALLOC] = 4,    [TBED_EXT_ASYNC_BEGIN] = 1, [TBED_EXT_ASYNC_END] = 1,
-        [TBED_EXT_FLOW_BEGIN] = 1, [TBED_EXT_FLOW_STEP] = 1,   [TBED_EXT_FLOW_END] = 1,
-        [TBED_EXT_GAP] = 1,        [TBED_EXT_SPAN] = 1,        [TBED_EXT_LEAVE] = 2,
+    static const uint8_t nwords[TBED_EXT_PACKED_INSTANT + 1] = {
+        [TBED_EXT_END] = 1,          [TBED_EXT_ALLOC] = 2,          [TBED_EXT_FREE] = 1,
+        [TBED_EXT_REALLOC] = 4,      [TBED_EXT_ASYNC_BEGIN] = 1,    [TBED_EXT_ASYNC_END] = 1,
+        [TBED_EXT_FLOW_BEGIN] = 1,   [TBED_EXT_FLOW_STEP] = 1,      [TBED_EXT_FLOW_END] = 1,
+        [TBED_EXT_GAP] = 1,          [TBED_EXT_SPAN] = 1,           [TBED_EXT_LEAVE] = 2,
+        [TBED_EXT_PACKED_BEGIN] = 1, [TBED_EXT_PACKED_INSTANT] = 1,
     };
-    return type <= TBED_EXT_LEAVE ? nwords[type] : 0;
+    return type <= TBED_EXT_PACKED_INSTANT ? nwords[type] : 0;
+}
+
+/* The payload of a PACKED_BEGIN or PACKED_INSTANT. */
+static enum tbed_status packed_check(struct tbed_extended_head head, const uint64_t *payload)
+{
+    if (head.nwords < 2)
+        return TBED_ERR_EVENT_ARGUMENT;
+    uint64_t fixed = tbed_word_load(payload);
+    if (tbed_packed_fixed_names(fixed) > TBED_ID_MAX)
+        return TBED_ERR_EVENT_ARGUMENT;
+    return tbed_packed_check((const uint8_t *)(payload + 1), 8 * (size_t)(head.nwords - 2),
+                             head.argument_count, tbed_packed_fixed_types(fixed));
 }
 
 /* The value of a COUNTER; the check of the arguments decides whether it is complete. */
@@ -36,6 +49,8 @@ enum tbed_status tbed_extended_check(struct tbed_extended_head head, const uint6
     if (head.type == TBED_EXT_PACKED_MESSAGE)
         return tbed_packed_check((const uint8_t *)payload, 8 * (size_t)(head.nwords - 1), head.argument_count,
                                  tbed_packed_types(head.aux));
+    if (tbed_extended_is_packed(head.type))
+        return packed_check(head, payload);
     uint32_t fixed = tbed_extended_fixed_nwords(head.type);
     if (head.nwords - 1 < fixed)
         return TBED_ERR_EVENT_ARGUMENT;

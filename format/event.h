@@ -101,7 +101,12 @@ static inline uint64_t tbed_extended_head_make(struct tbed_extended_head head)
 /* Types whose content this version knows; all others are skipped by their word count. */
 static inline bool tbed_extended_is_known(uint32_t type)
 {
-    return type >= TBED_EXT_BEGIN && type <= TBED_EXT_LEAVE;
+    return type >= TBED_EXT_BEGIN && type <= TBED_EXT_PACKED_INSTANT;
+}
+
+static inline bool tbed_extended_begins_span(uint32_t type)
+{
+    return type == TBED_EXT_BEGIN || type == TBED_EXT_PACKED_BEGIN;
 }
 
 /* Takes the innermost span off the stack. */
@@ -129,6 +134,24 @@ static inline uint32_t tbed_packed_low_bits(uint32_t aux)
 static inline uint32_t tbed_packed_types(uint32_t aux)
 {
     return aux >> 4;
+}
+
+/* The arguments are packed, with their types in 'aux' or, for spans and instants, in the fixed word. */
+static inline bool tbed_extended_is_packed(uint32_t type)
+{
+    return type == TBED_EXT_PACKED_MESSAGE || type == TBED_EXT_PACKED_BEGIN ||
+           type == TBED_EXT_PACKED_INSTANT;
+}
+
+/* The fixed word of a PACKED_BEGIN or PACKED_INSTANT: the types, and the id of the first argument's name. */
+static inline uint32_t tbed_packed_fixed_types(uint64_t fixed)
+{
+    return (uint32_t)fixed;
+}
+
+static inline uint32_t tbed_packed_fixed_names(uint64_t fixed)
+{
+    return (uint32_t)(fixed >> 32);
 }
 
 /* The fixed words of a known type. */

@@ -37,7 +37,8 @@ EXTENDED = {1: ("begin", "", "category"), 2: ("end", "begin_tick", ""), 3: ("ins
             7: ("free", "address", "allocator"), 8: ("realloc", "old_address address size begin_tick", ""),
             9: ("async_begin", "key", ""), 10: ("async_end", "key", ""), 11: ("flow_begin", "key", ""),
             12: ("flow_step", "key", ""), 13: ("flow_end", "key", ""), 14: ("gap", "count", "cause"),
-            16: ("message", "", "packed"), 17: ("end", "begin_tick end_tick", "")}
+            16: ("message", "", "packed"), 17: ("end", "begin_tick end_tick", ""),
+            18: ("begin", "types_names", "category"), 19: ("instant", "types_names", "category")}
 
 # Record type: the meaning of each u32 from offset 8 on, as letters of FIELD_RANGES.
 UNIT, LINES, BIND, BIND_LIST, ANCHOR, STACKS, FRAMES, LOST = 4, 7, 8, 9, 10, 13, 14, 16
@@ -596,8 +597,8 @@ def read_arguments(trace, at, end, count):
     return arguments
 
 
-def read_packed(trace, at, end, count, types):
-    """Decodes the packed arguments in [at, end) into their form in the listing."""
+def read_packed(trace, at, end, count, types, name=INVALID):
+    """Decodes the packed arguments in [at, end) into their form in the listing. 'name' is the first one's."""
     need(types >> 4 * count == 0, "EVENT_ARGUMENT")
     arguments = []
     for i in range(count):
@@ -609,7 +610,8 @@ def read_packed(trace, at, end, count, types):
             nbytes, at = u32(trace.data, at), at + 4
             need(nbytes <= end - at, "EVENT_ARGUMENT")
         value = show_value(trace, type & 7, trace.data[at:at + nbytes])
-        arguments.append({"name": None, "type": type & 7, "value": value})
+        arguments.append({"name": name_of(trace, name), "type": type & 7, "value": value})
+        name = name + 1 if name + 1 < RESERVED_END else INVALID
         at += nbytes
     need(end - at < 8, "EVENT_ARGUMENT")
     return arguments
@@ -660,6 +662,10 @@ def decode_extended(trace, at, end):
     if aux_name == "packed":
         arguments = read_packed(trace, at + 8, at + 8 * nwords, argument_count, aux >> 4)
         aux_name, aux = "severity", aux & 15
+    elif fixed == ["types_names"]:
+        names, types = divmod(fields.pop("types_names"), 2 ** 32)
+        need(names <= ID_MAX, "EVENT_ARGUMENT")
+        arguments = read_packed(trace, at + 16, at + 8 * nwords, argument_count, types, names)
     else:
         arguments = read_arguments(trace, at + 8 + 8 * len(fixed), at + 8 * nwords, argument_count)
     if name == "counter":

@@ -138,6 +138,12 @@ def event_packed_text(content):
     check_events(content, {"tick": 5, "type": "message", "id": ID, "name": "hi", "severity": 3, "args": arguments})
 
 
+def event_packed_begin(content):
+    arguments = [{"name": None, "type": 2, "value": -1}, {"name": None, "type": 7, "value": "hi"}]
+    check_events(content, {"tick": 6, "type": "begin", "id": ID, "name": "hi", "args": arguments})
+    assert (u32(content, 16), u32(content, 20)) == (0x7A, 16)
+
+
 def event_leave(content):
     check_events(content, {"tick": 20, "type": "end", "id": ID, "name": "hi", "begin_tick": 5, "end_tick": 30})
 
@@ -190,8 +196,8 @@ def frames(content):
 
 
 EXAMPLE_TESTS = [string, entry, event_begin, event_end, event_time, event_alloc, event_instant, event_counter,
-                 event_extended_end, event_leave, event_span, event_packed_message, event_packed_text, header, record_cell,
-                 unit, stacks, frames]
+                 event_extended_end, event_leave, event_span, event_packed_message, event_packed_text, event_packed_begin, header,
+                 record_cell, unit, stacks, frames]
 
 
 def check_example(name, test):

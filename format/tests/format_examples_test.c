@@ -144,6 +144,7 @@ static void payloads_of_the_event_examples_are_decoded(void **state)
 static void values_of_the_packed_examples_are_decoded(void **state)
 {
     struct example numbers = example_read("event packed message"), text = example_read("event packed text");
+    struct example begin = example_read("event packed begin");
     struct tbed_argument argument;
     (void)state;
     struct tbed_extended_head head = tbed_extended_head_load(word(&numbers, 1));
@@ -161,6 +162,16 @@ static void values_of_the_packed_examples_are_decoded(void **state)
     assert_int_equal(argument.nbytes, 5);
     assert_memory_equal(argument.value.text, "hello", 5);
     assert_ptr_equal(at, text.bytes + text.nbytes - 7);
+    head = tbed_extended_head_load(word(&begin, 1));
+    assert_int_equal(head.type, TBED_EXT_PACKED_BEGIN);
+    assert_int_equal(head.aux, 0);
+    assert_int_equal(tbed_packed_fixed_types(word(&begin, 2)), 0x7A);
+    assert_int_equal(tbed_packed_fixed_names(word(&begin, 2)), 16);
+    at = tbed_packed_take(begin.bytes + 24, TBED_PACKED_I32, &argument);
+    assert_int_equal(argument.value.i64, -1);
+    at = tbed_packed_take(at, TBED_ARG_TEXT, &argument);
+    assert_memory_equal(argument.value.text, "hi", 2);
+    assert_ptr_equal(at, begin.bytes + begin.nbytes - 6);
 }
 
 static void header_example_passes_all_but_its_size(void **state)

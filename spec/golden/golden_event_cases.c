@@ -16,6 +16,11 @@
 /* The same for a PACKED_MESSAGE with four words of values, which takes its place. */
 #define PACKED_HEAD(argument_count, types)                                                                   \
     (EXT_HEAD(TBED_EXT_PACKED_MESSAGE, argument_count, 5) | UINT64_C(types) << 36)
+/* PACKED_INSTANT in its place: a fixed word and three words of values. */
+#define SPAN_HEAD(argument_count) EXT_HEAD(TBED_EXT_PACKED_INSTANT, argument_count, 5)
+#define FIXED_WORD(types, names)                                                                             \
+    .changes = {{AT_EXTENDED + 8, 8, SPAN_HEAD(3)},                                                          \
+                {AT_EXTENDED + 16, 8, UINT64_C(types) | UINT64_C(names) << 32}}
 #define ARG_HEAD(type, nbytes, name_id)                                                                      \
     ((uint64_t)(type) | (uint64_t)(nbytes) << 8 | (uint64_t)(name_id) << 32)
 
@@ -108,6 +113,13 @@ const struct golden_case golden_event_cases[] = {
      WORD(AT_EXTENDED + 8, PACKED_HEAD(5, 0x71111))},
     {"EVENT_ARGUMENT-packed_eight", "EVENT_ARGUMENT@8312", 0, 0, 4,
      WORD(AT_EXTENDED + 8, PACKED_HEAD(8, 0xAAAAAAA))},
+    {"EVENT_ARGUMENT-packed_span_fixed", "EVENT_ARGUMENT@8392", 0, 0, 2,
+     WORD(AT_EXT_END + 8, EXT_HEAD(TBED_EXT_PACKED_BEGIN, 0, 1))},
+    {"EVENT_ARGUMENT-packed_span_names", "EVENT_ARGUMENT@8312", 0, 0, 4, FIXED_WORD(0x111, 0x40000000)},
+    {"EVENT_ARGUMENT-packed_span_rest", "EVENT_ARGUMENT@8312", 0, 0, 4, FIXED_WORD(0x999, 1)},
+    {"EVENT_ARGUMENT-packed_span_more", "EVENT_ARGUMENT@8312", 0, 0, 4, FIXED_WORD(0x1111, 1)},
+    {"EVENT_ARGUMENT-packed_span_nine", "EVENT_ARGUMENT@8312", 0, 0, 4,
+     .changes = {{AT_EXTENDED + 8, 8, SPAN_HEAD(9)}, {AT_EXTENDED + 16, 8, 0x99999999}}},
     {"EVENT_ZERO", "EVENT_ZERO@8280", 0, 0, 6, WORD(AT_INSTANT, 0)},
     {"EVENT_ZERO-killed", "EVENT_ZERO@8280", 0, 0, 6, .edit = lose_word_of_killed},
     {"EVENT_ZERO-ended", "EVENT_ZERO@8416", 0, 0, 1, .edit = lose_word_of_ended, .kept_sums = MEND_DIRECTORY},

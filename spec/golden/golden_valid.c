@@ -75,10 +75,10 @@ static void put_arguments(struct golden_words *words, uint32_t name)
 static void put_extended(struct golden_block *events, uint32_t name, uint32_t with_context)
 {
     for (uint32_t type = 0; type < 24; type++) {
-        static const uint8_t fixed_counts[] = {0, 0, 1, 0, 0, 0, 2, 1, 4, 1, 1, 1, 1, 1, 1, 1, 0, 2};
+        static const uint8_t fixed_counts[] = {0, 0, 1, 0, 0, 0, 2, 1, 4, 1, 1, 1, 1, 1, 1, 1, 0, 2, 1, 1};
         struct golden_words words = {.count = 0};
         for (uint32_t i = 0; i < (type < sizeof fixed_counts ? fixed_counts[type] : 3); i++)
-            golden_fixed(&words, GOLDEN_FIRST_TICK + 5 + i);
+            golden_fixed(&words, type < TBED_EXT_PACKED_BEGIN ? GOLDEN_FIRST_TICK + 5 + i : 0);
         if (type == TBED_EXT_COUNTER)
             golden_argument_u64(&words, TBED_ARG_U64, TBED_ID_INVALID, UINT64_MAX);
         golden_extended(events, name, 20 + type, type, 0, &words);
@@ -193,10 +193,32 @@ static void put_packed(struct golden_block *events, uint32_t name)
     golden_extended(events, TBED_ID_INVALID, 64, TBED_EXT_PACKED_MESSAGE, 0x7777777Fu, &words);
 }
 
+/* Spans and instants: no values and eight, each kind of first name, names that run out, categories. */
+static void put_packed_spans(struct golden_block *events, uint32_t name)
+{
+    const uint32_t names[] = {name,       42, 0, TBED_ID_MAX_RESERVED - 1, TBED_ID_METADATA, TBED_ID_INVALID,
+                              TBED_ID_MAX};
+    static const uint32_t types[] = {0, 0x1, 0xAA, 0x9A9, 0x12345697, 0xAAAAAAAA, 0x11111111};
+    for (size_t i = 0; i < 14; i++) {
+        uint64_t list = types[(i + i / 7) % 7];
+        struct golden_words words = {.count = 0};
+        golden_fixed(&words, list | (uint64_t)names[i % 7] << 32);
+        uint32_t nbytes = 0;
+        for (uint64_t left = list; left != 0; left >>= 4, words.argument_count++)
+            nbytes += (left & 15) > TBED_PACKED_NARROW || (left & 15) == TBED_ARG_TEXT ? 4 : 8;
+        for (uint32_t end = words.count + (nbytes + 7) / 8; words.count < end; words.count++)
+            words.at[words.count] = (uint64_t)words.count << 32; /* an empty text, and numbers */
+        if (nbytes % 8 != 0)
+            words.at[words.count - 1] &= UINT32_MAX;
+        golden_extended(events, name, 65, i % 2 == 0 ? TBED_EXT_PACKED_INSTANT : TBED_EXT_PACKED_BEGIN,
+                        i % 3 == 0 ? name : 0, &words);
+    }
+}
+
 static void write_events(const char *folder)
 {
     struct golden_file file;
-    golden_begin(&file, 2 * GOLDEN_PAGE_NBYTES);
+    golden_begin(&file, 4 * GOLDEN_PAGE_NBYTES);
     struct golden_block strings =
         golden_page(&file, &(struct golden_start){.kind = TBED_BLOCK_STRINGS, .stream = 1});
     uint32_t name = golden_text(&strings, "n\xC3\xA4me");
@@ -213,6 +235,7 @@ static void write_events(const char *folder)
     put_categories(&events, name);
     put_spans(&events, name);
     put_leaves(&events, name);
+    put_packed_spans(&events, name);
     put_with_arguments(&events, name);
     put_packed(&events, name);
     golden_event(&events, TBED_TAG_INSTANT, name, 64); /* the last is the latest, as sealing requires */
@@ -220,7 +243,7 @@ static void write_events(const char *folder)
     golden_counts(&file, 3, 1, 1);
     golden_shut(&file);
     golden_file_write(&file, folder, "events");
-    golden_expect(folder, "valid/events - 2 0 179");
+    golden_expect(folder, "valid/events - 2 0 193");
 }
 
 /* ---- strings.tbed: every kind of string, and every way in which an id has no meaning ---- */

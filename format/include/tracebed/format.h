@@ -109,6 +109,8 @@ enum tbed_extended { /* section 6.2 */
                      TBED_EXT_SPAN = 15,
                      TBED_EXT_PACKED_MESSAGE = 16,
                      TBED_EXT_LEAVE = 17,
+                     TBED_EXT_PACKED_BEGIN = 18,
+                     TBED_EXT_PACKED_INSTANT = 19,
                      TBED_EXT_APPLICATION = 128,
 };
 

@@ -59,7 +59,7 @@ static int step_of(uint64_t word, const uint64_t *at, struct tbed_extended_head 
     *head = (struct tbed_extended_head){0};
     if (tag == TBED_TAG_EXTENDED)
         *head = tbed_extended_head_load(tbed_word_load(at + 1));
-    if (tag == TBED_TAG_BEGIN || head->type == TBED_EXT_BEGIN)
+    if (tag == TBED_TAG_BEGIN || tbed_extended_begins_span(head->type))
         return 1;
     return tag == TBED_TAG_END || tbed_extended_ends_span(head->type) ? -1 : 0;
 }

@@ -80,7 +80,7 @@ static enum tbed_status enqueue(struct step_filter *steps, const struct tbed_ste
         place->event = *step->event;
     if (steps->is_reused && steps->count > 1) {
         place->span.argument_count = place->event.argument_count = 0;
-        place->span.arguments = place->event.arguments = (struct tbed_arguments){NULL, 0};
+        place->span.arguments = place->event.arguments = (struct tbed_arguments){NULL, 0, 0};
     }
     return TBED_OK;
 }

@@ -31,7 +31,8 @@ static uint64_t hash_bytes(const struct tbed_arguments *arguments, uint32_t coun
     for (uint32_t i = 0; i < count; i++)
         tbed_argument_next(&at, &argument);
     const uint8_t *from = arguments->at, *end = at.at;
-    return tbed_hash64(from, (size_t)(end - from)) ^ arguments->packed_types * UINT64_C(0x9E3779B97F4A7C15);
+    uint64_t described = (uint64_t)arguments->packed_names << 32 | arguments->packed_types;
+    return tbed_hash64(from, (size_t)(end - from)) ^ described * UINT64_C(0x9E3779B97F4A7C15);
 }
 
 /* Owned by the caller. NULL: no memory. */

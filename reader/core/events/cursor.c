@@ -246,7 +246,7 @@ enum tbed_status tbed_cursor_next_sized(struct tbed_cursor *cursor, struct tbed_
         event_ret->of.end.begin_tick = 0;
         event_ret->of.end.end_tick = event_ret->tick;
         event_ret->of.end.leaves = false;
-        event_ret->arguments = (struct tbed_arguments){NULL, 0};
+        event_ret->arguments = (struct tbed_arguments){NULL, 0, 0};
         event_ret->argument_count = 0;
         event_ret->offset = (uintptr_t)cursor->at + cursor->offset_bias;
         cursor->at++;

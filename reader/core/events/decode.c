@@ -44,7 +44,7 @@ static void decode_pair(uint64_t second, struct tbed_event *event)
     }
 }
 
-static const uint8_t extended_types[TBED_EXT_LEAVE + 1] = {
+static const uint8_t extended_types[TBED_EXT_PACKED_INSTANT + 1] = {
     [TBED_EXT_BEGIN] = TBED_EVENT_BEGIN,
     [TBED_EXT_END] = TBED_EVENT_END,
     [TBED_EXT_INSTANT] = TBED_EVENT_INSTANT,
@@ -62,6 +62,8 @@ static const uint8_t extended_types[TBED_EXT_LEAVE + 1] = {
     [TBED_EXT_SPAN] = TBED_EVENT_SPAN,
     [TBED_EXT_PACKED_MESSAGE] = TBED_EVENT_MESSAGE,
     [TBED_EXT_LEAVE] = TBED_EVENT_END,
+    [TBED_EXT_PACKED_BEGIN] = TBED_EVENT_BEGIN,
+    [TBED_EXT_PACKED_INSTANT] = TBED_EVENT_INSTANT,
 };
 
 static uint32_t category_of(uint32_t aux)
@@ -152,6 +154,10 @@ static enum tbed_status decode_extended(const uint64_t *at, const uint64_t *end,
         event->argument_count--;
     } else if (head.type == TBED_EXT_PACKED_MESSAGE) {
         event->arguments.packed_types = tbed_packed_types(head.aux);
+        event->arguments.packed_names = TBED_ID_INVALID;
+    } else if (tbed_extended_is_packed(head.type)) {
+        event->arguments.packed_types = tbed_packed_fixed_types(tbed_word_load(at + 2));
+        event->arguments.packed_names = tbed_packed_fixed_names(tbed_word_load(at + 2));
     }
     return TBED_OK;
 }
@@ -162,7 +168,7 @@ enum tbed_status tbed_decode_long(uint64_t word, const uint64_t *at, const uint6
     *nwords_ret = 1;
     event->extended = false;
     event->category = TBED_ID_INVALID;
-    event->arguments = (struct tbed_arguments){NULL, 0};
+    event->arguments = (struct tbed_arguments){NULL, 0, 0};
     event->argument_count = 0;
     event->of.realloc.old_address = event->of.realloc.address = 0;
     event->of.realloc.size = event->of.realloc.begin_tick = 0;
@@ -190,5 +196,7 @@ void tbed_argument_next(struct tbed_arguments *at, struct tbed_argument *argumen
     } else {
         at->at = tbed_packed_take(at->at, at->packed_types & 15, argument_ret);
         at->packed_types >>= 4;
+        argument_ret->name_id = at->packed_names;
+        at->packed_names = tbed_packed_names_next(at->packed_names);
     }
 }

@@ -59,6 +59,18 @@ static void map_packed(struct stream_copy *copy, uint8_t *at, uint32_t count, ui
     }
 }
 
+/* A name that is used is kept, so each is asked for; consecutive ids stay consecutive. */
+static void map_packed_names(struct stream_copy *copy, uint64_t *fixed, uint32_t count)
+{
+    uint64_t word = tbed_word_load(fixed);
+    uint32_t name = tbed_packed_fixed_names(word), first = map(copy, name);
+    for (uint32_t i = 1; i < count; i++) {
+        name = tbed_packed_names_next(name);
+        map(copy, name);
+    }
+    store_word(fixed, (uint64_t)first << 32 | tbed_packed_fixed_types(word));
+}
+
 /* ---- Words ---- */
 
 static uint32_t map_category(struct stream_copy *copy, uint32_t aux)
@@ -73,6 +85,8 @@ static void map_fixed(struct stream_copy *copy, uint64_t *words, struct tbed_ext
     case TBED_EXT_BEGIN:
     case TBED_EXT_INSTANT:
     case TBED_EXT_COUNTER:
+    case TBED_EXT_PACKED_BEGIN:
+    case TBED_EXT_PACKED_INSTANT:
         head->aux = map_category(copy, head->aux);
         break;
     case TBED_EXT_END:
@@ -100,7 +114,11 @@ static void map_extended(struct stream_copy *copy, uint64_t *words)
     uint64_t *arguments = words + 2 + tbed_extended_fixed_nwords(head.type);
     if (head.type == TBED_EXT_PACKED_MESSAGE)
         map_packed(copy, (uint8_t *)arguments, head.argument_count, tbed_packed_types(head.aux));
-    else
+    else if (tbed_extended_is_packed(head.type)) {
+        map_packed_names(copy, words + 2, head.argument_count);
+        map_packed(copy, (uint8_t *)arguments, head.argument_count,
+                   tbed_packed_fixed_types(tbed_word_load(words + 2)));
+    } else
         map_arguments(copy, arguments, head.argument_count);
 }
 
@@ -156,11 +174,34 @@ void tbed_event_copy_end(struct stream_copy *copy, const struct tbed_event *even
 
 static size_t arguments_nwords(const struct tbed_arguments *arguments, uint32_t count)
 {
-    struct tbed_arguments end = *arguments;
+    struct tbed_arguments at = *arguments;
     struct tbed_argument argument;
-    for (uint32_t i = 0; i < count; i++)
-        tbed_argument_next(&end, &argument);
-    return count > 0 ? (size_t)((const uint64_t *)end.at - (const uint64_t *)arguments->at) : 0;
+    size_t nwords = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        tbed_argument_next(&at, &argument);
+        nwords += 1 + tbed_argument_value_nwords(argument.nbytes);
+    }
+    return nwords;
+}
+
+/* Each with a header, whether or not they were packed. */
+static uint64_t *put_arguments(struct stream_copy *copy, uint64_t *to, struct tbed_arguments at,
+                               uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct tbed_argument argument;
+        tbed_argument_next(&at, &argument);
+        uint32_t value_nwords = tbed_argument_value_nwords(argument.nbytes);
+        store_word(to, tbed_argument_head_make((struct tbed_argument_head){
+                           .type = argument.type, .nbytes = argument.nbytes, .name_id = argument.name_id}));
+        memset(to + 1, 0, value_nwords * sizeof *to);
+        if (tbed_argument_is_scalar(argument.type))
+            store_word(to + 1, argument.value.u64);
+        else
+            memcpy(to + 1, argument.value.text, argument.nbytes);
+        to = map_argument(copy, to);
+    }
+    return to;
 }
 
 /* A BEGIN or SPAN with the arguments of the span and of 'end', which may be NULL. Returns its words, or NULL. */
@@ -175,6 +216,7 @@ static uint64_t *put_span(struct stream_copy *copy, const struct tbed_assembled 
     size_t fixed = type == TBED_EXT_SPAN ? 3 : 2;
     if (own + more + fixed > EXTENDED_NWORDS_MAX)
         more = end_count = 0;
+    bool fits = own + fixed <= EXTENDED_NWORDS_MAX; /* unpacked, arguments are larger */
     struct tbed_extended_head head = {
         .type = type,
         .argument_count = own_count + end_count,
@@ -182,15 +224,13 @@ static uint64_t *put_span(struct stream_copy *copy, const struct tbed_assembled 
         .aux = span->category == TBED_ID_INVALID ? 0 : map(copy, span->category),
     };
     uint64_t *words = tbed_block_out_put(&copy->out, tbed_copy_tick(copy->source, tick), TBED_TAG_EXTENDED,
-                                         map(copy, span->id), fixed + own + more);
+                                         map(copy, span->id), fits ? fixed + own + more : SIZE_MAX / 16);
     if (words == NULL)
         return NULL;
     store_word(words + 1, tbed_extended_head_make(head));
-    if (own > 0)
-        memcpy(words + fixed, span->arguments.at, own * sizeof *words);
-    if (more > 0)
-        memcpy(words + fixed + own, end->arguments.at, more * sizeof *words);
-    map_arguments(copy, words + fixed, own_count + end_count);
+    uint64_t *to = put_arguments(copy, words + fixed, span->arguments, own_count);
+    if (end_count > 0)
+        put_arguments(copy, to, end->arguments, end_count);
     return words;
 }
 

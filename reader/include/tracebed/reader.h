@@ -335,7 +335,7 @@ enum tbed_event_type {
 /* Where and how the arguments of an event are stored, for tbed_argument_next(). */
 struct tbed_arguments {
     const void *at;
-    uint32_t packed_types; /* 4 bits each; 0: each argument has a header */
+    uint32_t packed_types, packed_names; /* 4 bits a type, 0: each has a header; the id of the next name */
 };
 
 /*

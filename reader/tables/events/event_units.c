@@ -67,7 +67,7 @@ static bool decode(const struct event_worker *worker, struct event_unit *unit)
         set_common(unit, word);
         event->extended = false;
         event->argument_count = 0;
-        event->arguments = (struct tbed_arguments){NULL, 0};
+        event->arguments = (struct tbed_arguments){NULL, 0, 0};
         event->of.end.begin_tick = 0;
         event->of.end.end_tick = event->tick;
         event->of.end.leaves = false;
