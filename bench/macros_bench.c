@@ -33,6 +33,8 @@ static FILE *text_file;
 static const char *volatile text_of_16 = "sixteen bytes...";
 static const char *volatile text_of_35 = "a text of exactly thirty-five bytes";
 
+static const char *const volatile dynamic_names[] = {"parse", "resolve", "type check", "emit"};
+
 /* ---- The loops ---- */
 
 __attribute__((noinline)) static void read_clock(size_t count)
@@ -74,9 +76,8 @@ __attribute__((noinline)) static void record_category_spans(size_t count)
 
 __attribute__((noinline)) static void record_dynamic_instants(size_t count)
 {
-    static const char *const names[] = {"parse", "resolve", "type check", "emit"};
     for (size_t i = 0; i < count; i++)
-        TBED_INSTANT_DYNAMIC(names[i % 4]);
+        TBED_INSTANT_DYNAMIC(dynamic_names[i % 4]);
 }
 
 __attribute__((noinline)) static void record_instants(size_t count)
@@ -89,6 +90,40 @@ __attribute__((noinline)) static void record_arguments(size_t count)
 {
     for (size_t i = 0; i < count; i++)
         TBED_INSTANT_ARGS("work", "first", i, "second", -(long)i);
+}
+
+/* Like a span, it has two events and one site. */
+__attribute__((noinline)) static void record_argument_spans(size_t count)
+{
+    for (size_t i = 0; i < count; i += 2) {
+        TBED_SPAN_ARGS("work", "first", (int)i, "second", -(int)i);
+    }
+}
+
+__attribute__((noinline)) static void record_text_spans(size_t count)
+{
+    for (size_t i = 0; i < count; i += 2) {
+        TBED_SPAN_ARGS("work", "text", text_of_35);
+    }
+}
+
+__attribute__((noinline)) static void record_dynamic_spans(size_t count)
+{
+    for (size_t i = 0; i < count; i += 2) {
+        TBED_SPAN_DYNAMIC(dynamic_names[i / 2 % 4]);
+    }
+}
+
+__attribute__((noinline)) static void record_integer_counters(size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        TBED_COUNTER("size", (long)i);
+}
+
+__attribute__((noinline)) static void record_double_counters(size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        TBED_COUNTER("load", 0.1 * (double)i);
 }
 
 __attribute__((noinline)) static void log_two_integers(size_t count)
@@ -344,7 +379,19 @@ static const struct work works[] = {
     {"TBED_SPAN_IN, category stored", "ns/event", record_category_spans, 20 * MILLION, 16, NEW_FILE, NO_GOAL, NO_GOAL},
     {"TBED_INSTANT", "ns/event", record_instants, 40 * MILLION, 8, NEW_FILE, NO_GOAL, NO_GOAL},
     {"TBED_INSTANT_DYNAMIC", "ns/event", record_dynamic_instants, 20 * MILLION, 8, NEW_FILE, NO_GOAL, NO_GOAL},
-    {"TBED_INSTANT_ARGS, 2 integers", "ns/event", record_arguments, 16 * MILLION, 48, NEW_FILE, NO_GOAL, NO_GOAL},
+    {"TBED_INSTANT_DYNAMIC, within a page", "ns/event", record_dynamic_instants, 16 * MILLION, 8, WITHIN_PAGE, NO_GOAL, VALUE(8)},
+    {"TBED_SPAN_DYNAMIC", "ns/event", record_dynamic_spans, 20 * MILLION, 8, NEW_FILE, NO_GOAL, VALUE(8)},
+    {"TBED_SPAN_DYNAMIC, within a page", "ns/event", record_dynamic_spans, 16 * MILLION, 8, WITHIN_PAGE, NO_GOAL, VALUE(8)},
+    {"TBED_SPAN_ARGS, 2 integers", "ns/event", record_argument_spans, 16 * MILLION, 20, NEW_FILE, NO_GOAL, VALUE(4)},
+    {"TBED_SPAN_ARGS, 2 integers, within a page", "ns/event", record_argument_spans, 16 * MILLION, 20, WITHIN_PAGE, NO_GOAL, VALUE(4)},
+    {"TBED_SPAN_ARGS, text of 35", "ns/event", record_text_spans, 16 * MILLION, 36, NEW_FILE, NO_GOAL, VALUE(8)},
+    {"TBED_SPAN_ARGS, text of 35, within a page", "ns/event", record_text_spans, 16 * MILLION, 36, WITHIN_PAGE, NO_GOAL, VALUE(8)},
+    {"TBED_INSTANT_ARGS, 2 integers", "ns/event", record_arguments, 16 * MILLION, 40, NEW_FILE, NO_GOAL, VALUE(4)},
+    {"TBED_INSTANT_ARGS, 2 integers, within a page", "ns/event", record_arguments, 16 * MILLION, 40, WITHIN_PAGE, NO_GOAL, VALUE(4)},
+    {"TBED_COUNTER, integer", "ns/event", record_integer_counters, 16 * MILLION, 16, NEW_FILE, NO_GOAL, VALUE(2.5)},
+    {"TBED_COUNTER, integer, within a page", "ns/event", record_integer_counters, 16 * MILLION, 16, WITHIN_PAGE, NO_GOAL, VALUE(2.5)},
+    {"TBED_COUNTER, double", "ns/event", record_double_counters, 16 * MILLION, 32, NEW_FILE, NO_GOAL, VALUE(2.5)},
+    {"TBED_COUNTER, double, within a page", "ns/event", record_double_counters, 16 * MILLION, 32, WITHIN_PAGE, NO_GOAL, VALUE(2.5)},
     {"TBED_LOG, 2 integers", "ns/event", log_two_integers, 16 * MILLION, 24, NEW_FILE, NO_GOAL, VALUE(3)},
     {"TBED_LOG, 2 integers, bursts", "ns/event", log_in_bursts, 2 * MILLION, 24, NEW_FILE, NO_GOAL, VALUE(3)},
     {"TBED_LOG, 2 integers, ring", "ns/event", log_two_integers, 16 * MILLION, 24, RING, NO_GOAL, NO_GOAL},

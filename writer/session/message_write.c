@@ -117,40 +117,14 @@ static void values_measure(struct tbed_argument *values, size_t count)
         values[i] = tbed_value_measured(values[i]);
 }
 
-void tbed_values_name(struct tbed_site *names, struct tbed_argument *values, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        values[i].name_id = tbed_site_id(&names[i]);
-    values_measure(values, count);
-}
-
-/* Like tbed_message_packed(), for any types, and whether or not the block has room. */
 static void message_pack(uint32_t severity, uint32_t id, const struct tbed_argument *values, size_t count)
 {
-    struct tbed_recorder *recorder = tbed_thread_self.recorder;
-    uint64_t types = 0;
-    size_t nbytes = 0;
+    uint64_t kinds = 0, slots[TBED_SLOTS_MAX], *end = slots;
     for (size_t i = 0; i < count; i++) {
-        types |= tbed_packed_type(&values[i]) << 4 * i;
-        nbytes += tbed_packed_nbytes(&values[i]);
+        kinds = tbed_kinds_join(kinds, tbed_kind_of(values[i], (unsigned)i));
+        end = tbed_slots_put(end, values[i]);
     }
-    size_t nwords = 2 + (nbytes + 7) / 8;
-    if (nwords > TBED_EXTENDED_NWORDS_MAX)
-        nwords = TBED_NWORDS_TOO_LARGE;
-    if (!tbed_recorder_enter(recorder))
-        return;
-    uint64_t tick = tbed_recorder_now(recorder);
-    uint64_t *at = tbed_recorder_room(recorder, nwords, tick);
-    if (at != NULL) {
-        char *to = (char *)(at + 2);
-        tbed_record_head_store(at, tbed_packed_head(severity, types, count, nwords));
-        if (nbytes % 8 != 0)
-            at[nwords - 1] = 0;
-        for (size_t i = 0; i < count; i++)
-            to = tbed_packed_put(to, &values[i]);
-        tbed_recorder_commit(recorder, at, nwords, tbed_event_word(recorder, TBED_TAG_EXTENDED, id, tick));
-    }
-    tbed_recorder_leave(recorder);
+    tbed_slots_record(id, tbed_message_head(severity, kinds), 0, false, kinds, slots);
 }
 
 void tbed_message_values(uint32_t severity, uint32_t id, struct tbed_site *format,
@@ -164,4 +138,32 @@ void tbed_message_values(uint32_t severity, uint32_t id, struct tbed_site *forma
         tbed_message_record_args(tbed_thread_self.recorder, (enum tbed_severity)severity, id, values, count);
     else
         message_pack(severity, id, values, count);
+}
+
+static struct tbed_argument value_take(uint32_t type, const uint64_t **slots)
+{
+    bool is_narrow = type == TBED_PACKED_U32 || type == TBED_PACKED_I32;
+    uint64_t bits = *(*slots)++;
+    struct tbed_argument value = {.type = is_narrow ? type - TBED_PACKED_NARROW : type,
+                                  .name_id = TBED_ID_INVALID,
+                                  .nbytes = is_narrow ? 4 : 8,
+                                  .value.u64 = bits};
+    if (type == TBED_PACKED_I32)
+        value.value.i64 = (int32_t)(uint32_t)bits;
+    if (TBED_TYPE_IS_TEXT(type)) {
+        value.type = TBED_ARG_TEXT;
+        value.nbytes = type == TBED_TYPE_MEASURED ? (uint32_t) * (*slots)++ : TBED_NBYTES_UNMEASURED;
+        value.value.text = (const char *)(uintptr_t)bits;
+    }
+    return value;
+}
+
+void tbed_message_slots(uint32_t severity, uint32_t id, struct tbed_site *format, uint64_t kinds,
+                        const uint64_t *slots)
+{
+    struct tbed_argument values[TBED_VALUES_MAX];
+    size_t count = 0;
+    for (uint32_t types = (uint32_t)kinds; types != 0; types >>= 4)
+        values[count++] = value_take(types & 15, &slots);
+    tbed_message_values(severity, id, format, values, count);
 }

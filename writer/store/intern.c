@@ -16,6 +16,7 @@
 #include "writer/base/memory.h"
 #include "writer/base/table.h"
 #include "writer/file/usable.h"
+#include "writer/store/records.h"
 #include "writer/store/texts.h"
 
 #define TABLE_COUNT_MIN    128
@@ -146,6 +147,38 @@ uint32_t tbed_string_intern(struct tbed_writer *writer, const char *text, size_t
     bool has_joined = __atomic_load_n(&store->file.live->alive, __ATOMIC_ACQUIRE);
     uint32_t id = has_joined ? find(store, hash, text, nbytes, &key) : 0;
     return id != 0 ? id : take_lock_and_add(store, hash, text, nbytes);
+}
+
+/* ---- Lists of names: under even keys, with their ids as the text ---- */
+
+static uint32_t names_bind(struct tbed_store *store, const uint32_t *ids, size_t count)
+{
+    uint32_t first = tbed_reserve_ids(store, (uint32_t)count);
+    for (size_t i = 0; first != TBED_ID_INVALID && i < count; i++)
+        if (!tbed_bind_locked(store, first + (uint32_t)i, 1, ids[i]))
+            return TBED_ID_INVALID;
+    return first;
+}
+
+uint32_t tbed_names_intern(struct tbed_writer *writer, const uint32_t *ids, size_t count)
+{
+    struct tbed_store *store = tbed_store_of(writer);
+    const char *text = (const char *)ids;
+    size_t nbytes = count * sizeof *ids;
+    uint64_t key, hash = (tbed_hash64(ids, nbytes) | 3) - 1;
+    uint32_t first = TBED_ID_INVALID;
+    int kept_errno = errno;
+    if (tbed_state_lock_or_drop(tbed_file_of(writer))) {
+        first = find(store, hash, text, nbytes, &key);
+        if (first == 0) {
+            first = names_bind(store, ids, count);
+            if (first != TBED_ID_INVALID && first != 0)
+                add(&store->intern, key, text, nbytes, first);
+        }
+        tbed_state_unlock(tbed_file_of(writer));
+    }
+    errno = kept_errno;
+    return first;
 }
 
 /* ---- The end ---- */

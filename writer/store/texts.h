@@ -15,6 +15,8 @@ uint32_t tbed_text_alloc(struct tbed_store *store, const char *text, size_t nbyt
 /* ---- intern.c ---- */
 /* The id of a text; a new entry if it has none yet. The caller holds 'state_lock'. */
 uint32_t tbed_intern_locked(struct tbed_store *store, const char *text, size_t nbytes);
+/* The first of 'count' reserved ids bound to these strings, the same each time; at most 8. INVALID: none (counted). */
+uint32_t tbed_names_intern(struct tbed_writer *writer, const uint32_t *ids, size_t count);
 /* From now on nothing is found. The memory goes; the addresses stay valid until tbed_intern_free(). */
 void tbed_intern_close(struct tbed_store *store);
 void tbed_intern_free(struct tbed_store *store);

@@ -186,7 +186,12 @@ void tbed_environment_obey(bool takes_rtl_logfile);
 uint32_t tbed_site_resolve(struct tbed_site *site);
 uint32_t tbed_dynamic_id(const char *text);
 struct tbed_recorder *tbed_track_enter(struct tbed_track *track);
-void tbed_values_name(struct tbed_site *names, struct tbed_argument *values, size_t count);
+/* The same for a site with the names of 'count' arguments behind it. */
+uint32_t tbed_sites_resolve(struct tbed_site *sites, size_t count);
+void tbed_slots_record(uint32_t id, uint64_t head, uint64_t fixed, bool is_begin, uint64_t kinds,
+                       const uint64_t *slots);
+void tbed_message_slots(uint32_t severity, uint32_t id, struct tbed_site *format, uint64_t kinds,
+                        const uint64_t *slots);
 void tbed_message_values(uint32_t severity, uint32_t id, struct tbed_site *format,
                          struct tbed_argument *values, size_t count);
 void tbed_counter_unit_describe(uint32_t id, const char *unit);

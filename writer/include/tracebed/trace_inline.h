@@ -56,6 +56,12 @@ TBED_INLINE uint32_t tbed_category_id(struct tbed_category *category)
     return tbed_category_is_stored(category) ? tbed_site_id(&category->site) : TBED_ID_INVALID;
 }
 
+/*
+ * What a site calls once recording is on: one function of each kind in each file that uses it, so that a site stays small.
+ * It is compiled with its caller, so calling it goes through no table and saves few registers.
+ */
+#define TBED_OUTLINE static __attribute__((noinline, unused))
+
 /* ---- Spans ---- */
 
 TBED_INLINE void tbed_begin_entered(struct tbed_category *category, uint32_t id)
@@ -66,16 +72,48 @@ TBED_INLINE void tbed_begin_entered(struct tbed_category *category, uint32_t id)
         tbed_span_begin(tbed_thread_self.recorder, id);
 }
 
-TBED_INLINE void tbed_do_begin(struct tbed_category *category, struct tbed_site *site)
+/* These return the generation of the trace in which the span began; 0: it did not. */
+TBED_OUTLINE uint32_t tbed_begin_default(struct tbed_site *site)
 {
-    if (tbed_enter(category))
-        tbed_begin_entered(category, tbed_site_id(site));
+    if (!tbed_enter(&tbed_category_default))
+        return 0;
+    tbed_begin_entered(&tbed_category_default, tbed_site_id(site));
+    return tbed_thread_self.generation;
+}
+
+TBED_OUTLINE uint32_t tbed_begin_in(struct tbed_category *category, struct tbed_site *site)
+{
+    if (!tbed_enter(category))
+        return 0;
+    tbed_begin_entered(category, tbed_site_id(site));
+    return tbed_thread_self.generation;
+}
+
+TBED_OUTLINE uint32_t tbed_begin_dynamic(struct tbed_category *category, const char *text)
+{
+    if (!tbed_enter(category))
+        return 0;
+    tbed_begin_entered(category, tbed_dynamic_id(text));
+    return tbed_thread_self.generation;
+}
+
+TBED_INLINE uint32_t tbed_do_begin(struct tbed_category *category, struct tbed_site *site)
+{
+    if (tbed_category_generation(category) == 0)
+        return 0;
+    return category == &tbed_category_default ? tbed_begin_default(site) : tbed_begin_in(category, site);
+}
+
+TBED_OUTLINE void tbed_end_on(const struct tbed_category *category)
+{
+    if (tbed_enter(category) && tbed_has_open_span(tbed_thread_self.recorder))
+        tbed_span_end(tbed_thread_self.recorder);
 }
 
 TBED_INLINE void tbed_do_end(const struct tbed_category *category)
 {
-    if (tbed_enter(category) && tbed_has_open_span(tbed_thread_self.recorder))
-        tbed_span_end(tbed_thread_self.recorder);
+    if (tbed_category_generation(category) != 0)
+        tbed_end_on(category);
 }
 
 TBED_INLINE struct tbed_span tbed_span_of(uint32_t generation)
@@ -87,24 +125,26 @@ TBED_INLINE struct tbed_span tbed_span_of(uint32_t generation)
 
 TBED_INLINE struct tbed_span tbed_span_open(struct tbed_category *category, struct tbed_site *site)
 {
-    if (!tbed_enter(category))
-        return tbed_span_of(0);
-    tbed_begin_entered(category, tbed_site_id(site));
-    return tbed_span_of(tbed_thread_self.generation);
+    return tbed_span_of(tbed_do_begin(category, site));
 }
 
 /* The text is evaluated only if the category is enabled. */
 TBED_INLINE struct tbed_span tbed_span_open_dynamic(struct tbed_category *category, const char *text)
 {
-    tbed_begin_entered(category, tbed_dynamic_id(text));
-    return tbed_span_of(tbed_thread_self.generation);
+    return tbed_span_of(tbed_begin_dynamic(category, text));
 }
 
 /* A span of a trace that has been stopped in the meantime has no end. */
+TBED_OUTLINE void tbed_end_of(uint32_t generation)
+{
+    if (!TBED_UNLIKELY(generation != tbed_thread_self.generation))
+        tbed_span_end(tbed_thread_self.recorder);
+}
+
 TBED_INLINE void tbed_span_close(const struct tbed_span *span)
 {
-    if (span->generation != 0 && !TBED_UNLIKELY(span->generation != tbed_thread_self.generation))
-        tbed_span_end(tbed_thread_self.recorder);
+    if (span->generation != 0)
+        tbed_end_of(span->generation);
 }
 
 /* ---- Instants, tracks ---- */
@@ -117,10 +157,32 @@ TBED_INLINE void tbed_instant_entered(struct tbed_category *category, uint32_t i
         tbed_instant_record(tbed_thread_self.recorder, id);
 }
 
-TBED_INLINE void tbed_do_instant(struct tbed_category *category, struct tbed_site *site)
+TBED_OUTLINE void tbed_instant_default(struct tbed_site *site)
+{
+    if (tbed_enter(&tbed_category_default))
+        tbed_instant_entered(&tbed_category_default, tbed_site_id(site));
+}
+
+TBED_OUTLINE void tbed_instant_in(struct tbed_category *category, struct tbed_site *site)
 {
     if (tbed_enter(category))
         tbed_instant_entered(category, tbed_site_id(site));
+}
+
+TBED_OUTLINE void tbed_instant_dynamic(struct tbed_category *category, const char *text)
+{
+    if (tbed_enter(category))
+        tbed_instant_entered(category, tbed_dynamic_id(text));
+}
+
+TBED_INLINE void tbed_do_instant(struct tbed_category *category, struct tbed_site *site)
+{
+    if (tbed_category_generation(category) == 0)
+        return;
+    if (category == &tbed_category_default)
+        tbed_instant_default(site);
+    else
+        tbed_instant_in(category, site);
 }
 
 /* The thread must have its recorder: tbed_enter(). */
@@ -140,38 +202,13 @@ TBED_INLINE void tbed_do_track_end(struct tbed_track *track)
         tbed_span_end(recorder);
 }
 
-/* ---- With arguments: their names follow that of the event ---- */
+/* ---- Counters ---- */
 
-TBED_INLINE void tbed_do_begin_args(struct tbed_category *category, struct tbed_site *sites,
-                                    struct tbed_argument *values, size_t count)
-{
-    tbed_values_name(sites + 1, values, count);
-    tbed_span_begin_category(tbed_thread_self.recorder, tbed_site_id(sites), tbed_category_id(category),
-                             values, count);
-}
-
-TBED_INLINE struct tbed_span tbed_span_open_args(struct tbed_category *category, struct tbed_site *sites,
-                                                 struct tbed_argument *values, size_t count)
-{
-    tbed_do_begin_args(category, sites, values, count);
-    return tbed_span_of(tbed_thread_self.generation);
-}
-
-TBED_INLINE void tbed_do_instant_args(struct tbed_category *category, struct tbed_site *sites,
-                                      struct tbed_argument *values, size_t count)
-{
-    tbed_values_name(sites + 1, values, count);
-    tbed_instant_record_category(tbed_thread_self.recorder, tbed_site_id(sites), tbed_category_id(category),
-                                 values, count);
-}
-
-TBED_INLINE void tbed_do_counter(struct tbed_category *category, struct tbed_site *site,
-                                 struct tbed_argument value)
+TBED_INLINE void tbed_counter_entered(struct tbed_category *category, struct tbed_site *site,
+                                      struct tbed_argument value)
 {
     struct tbed_recorder *recorder = tbed_thread_self.recorder;
     uint32_t id = tbed_site_id(site);
-    if (value.type != TBED_ARG_F64 && value.type != TBED_ARG_U64)
-        value.type = TBED_ARG_I64;
     if (tbed_category_is_stored(category))
         tbed_counter_record_category(recorder, id, tbed_category_id(category), &value);
     else if (value.type == TBED_ARG_F64)
@@ -182,7 +219,45 @@ TBED_INLINE void tbed_do_counter(struct tbed_category *category, struct tbed_sit
         tbed_counter_record_i64(recorder, id, value.value.i64);
 }
 
-/* ---- Messages ---- */
+TBED_OUTLINE void tbed_counter_i64(struct tbed_site *site, int64_t number)
+{
+    if (tbed_enter(&tbed_category_default))
+        tbed_counter_record_i64(tbed_thread_self.recorder, tbed_site_id(site), number);
+}
+
+TBED_OUTLINE void tbed_counter_f64(struct tbed_site *site, double number)
+{
+    if (tbed_enter(&tbed_category_default))
+        tbed_counter_record_f64(tbed_thread_self.recorder, tbed_site_id(site), number);
+}
+
+TBED_OUTLINE void tbed_counter_in(struct tbed_category *category, struct tbed_site *site,
+                                  enum tbed_argument_type type, uint64_t bits)
+{
+    struct tbed_argument value;
+    value.type = type;
+    value.name_id = TBED_ID_INVALID;
+    value.nbytes = 8;
+    value.value.u64 = bits;
+    if (tbed_enter(category))
+        tbed_counter_entered(category, site, value);
+}
+
+TBED_INLINE void tbed_do_counter(struct tbed_category *category, struct tbed_site *site,
+                                 struct tbed_argument value)
+{
+    enum tbed_argument_type type = value.type == TBED_ARG_F64   ? TBED_ARG_F64
+                                   : value.type == TBED_ARG_U64 ? TBED_ARG_U64
+                                                                : TBED_ARG_I64;
+    if (category != &tbed_category_default || (type == TBED_ARG_U64 && value.nbytes == 8))
+        tbed_counter_in(category, site, type, value.value.u64);
+    else if (type == TBED_ARG_F64)
+        tbed_counter_f64(site, value.value.f64);
+    else
+        tbed_counter_i64(site, value.value.i64);
+}
+
+/* ---- Values ---- */
 
 /* Fills the unused places behind the last value; it takes no space. */
 TBED_INLINE struct tbed_argument tbed_value_none(void)
@@ -210,133 +285,281 @@ TBED_INLINE struct tbed_argument tbed_value_measured(struct tbed_argument value)
     return value;
 }
 
-TBED_INLINE uint64_t tbed_packed_type(const struct tbed_argument *value)
+/*
+ * An event's values on their way from the site: their bits, one after another, and for a text whose size is known
+ * (type MEASURED) its size behind its address. What the compiler knows of them is one constant: their packed types, how
+ * many bytes they take without the texts themselves, how many values there are, and whether a text is among them.
+ */
+#define TBED_SLOTS_MAX           (2 * TBED_VALUES_MAX)
+#define TBED_VALUES_MAX          8
+#define TBED_TYPE_MEASURED       15u
+#define TBED_KINDS_HAS_TEXT      ((uint64_t)1 << 56)
+#define TBED_KINDS_NBYTES(kinds) ((size_t)((kinds) >> 32 & 0xFF))
+#define TBED_KINDS_COUNT(kinds)  ((uint32_t)((kinds) >> 48 & 0xFF))
+#define TBED_TYPE_IS_TEXT(type)  (((type)&7) == TBED_ARG_TEXT)
+#define TBED_TYPE_NBYTES(type)   ((type) < TBED_ARG_TEXT ? 8u : 4u)
+#define TBED_KINDS_TYPES(kinds)                                                                              \
+    ((uint32_t)(kinds) & ~((uint32_t)(kinds) << 1 & (uint32_t)(kinds)&0x88888888u))
+
+TBED_INLINE uint32_t tbed_packed_type(struct tbed_argument value)
 {
-    bool is_narrow = value->type <= TBED_ARG_I64 && value->nbytes == 4;
-    return is_narrow ? value->type + TBED_PACKED_NARROW : value->type;
+    if (value.type == TBED_ARG_TEXT)
+        return value.nbytes == TBED_NBYTES_UNMEASURED ? (uint32_t)TBED_ARG_TEXT : TBED_TYPE_MEASURED;
+    bool is_narrow = value.type <= TBED_ARG_I64 && value.nbytes == 4;
+    return is_narrow ? value.type + TBED_PACKED_NARROW : value.type;
 }
 
-/* A text is preceded by its length. */
-TBED_INLINE size_t tbed_packed_nbytes(const struct tbed_argument *value)
+/* The value at 'index'. */
+TBED_INLINE uint64_t tbed_kind_of(struct tbed_argument value, unsigned index)
 {
-    return value->nbytes + (value->type == TBED_ARG_TEXT ? (size_t)4 : 0);
+    if (value.type == 0)
+        return 0;
+    uint32_t type = tbed_packed_type(value);
+    return (uint64_t)type << 4 * index | (uint64_t)TBED_TYPE_NBYTES(type) << 32 | (uint64_t)1 << 48 |
+           (TBED_TYPE_IS_TEXT(type) ? TBED_KINDS_HAS_TEXT : 0);
 }
 
-TBED_INLINE char *tbed_packed_put(char *to, const struct tbed_argument *value)
+/* Counts are summed up, flags are not. */
+TBED_INLINE uint64_t tbed_kinds_join(uint64_t kinds, uint64_t more)
 {
-    uint64_t bits = value->value.u64;
-    if (value->type == TBED_ARG_TEXT) {
-        __builtin_memcpy(to, &value->nbytes, 4);
-        __builtin_memcpy(to + 4, value->value.text, value->nbytes);
-        return to + 4 + value->nbytes;
-    }
-    if (value->nbytes == 4)
-        __builtin_memcpy(to, &bits, 4);
-    else if (value->nbytes == 8)
-        __builtin_memcpy(to, &bits, 8);
-    return to + value->nbytes;
+    return kinds + more - (kinds & more & TBED_KINDS_HAS_TEXT);
 }
 
-/* The second word. */
-TBED_INLINE uint64_t tbed_packed_head(uint32_t severity, uint64_t types, size_t count, size_t nwords)
+TBED_INLINE uint64_t *tbed_slots_put(uint64_t *to, struct tbed_argument value)
 {
-    return TBED_EXT_PACKED_MESSAGE | (uint64_t)count << 8 | (uint64_t)(nwords - 1) << 16 |
-           (uint64_t)severity << 32 | types << 36;
+    if (value.type == 0)
+        return to;
+    bool is_text = value.type == TBED_ARG_TEXT;
+    *to++ = !is_text && value.nbytes == 4 ? (uint32_t)value.value.u64 : value.value.u64;
+    if (is_text && value.nbytes != TBED_NBYTES_UNMEASURED)
+        *to++ = value.nbytes;
+    return to;
 }
+
+TBED_INLINE uint64_t tbed_kinds_of(struct tbed_argument a, struct tbed_argument b, struct tbed_argument c,
+                                   struct tbed_argument d, struct tbed_argument e, struct tbed_argument f,
+                                   struct tbed_argument g, struct tbed_argument h)
+{
+    uint64_t kinds = tbed_kinds_join(tbed_kind_of(a, 0), tbed_kind_of(b, 1));
+    kinds = tbed_kinds_join(tbed_kinds_join(kinds, tbed_kind_of(c, 2)), tbed_kind_of(d, 3));
+    kinds = tbed_kinds_join(tbed_kinds_join(kinds, tbed_kind_of(e, 4)), tbed_kind_of(f, 5));
+    return tbed_kinds_join(tbed_kinds_join(kinds, tbed_kind_of(g, 6)), tbed_kind_of(h, 7));
+}
+
+/* NULL: there are no values. */
+TBED_INLINE const uint64_t *tbed_slots_fill(uint64_t *slots, struct tbed_argument a, struct tbed_argument b,
+                                            struct tbed_argument c, struct tbed_argument d,
+                                            struct tbed_argument e, struct tbed_argument f,
+                                            struct tbed_argument g, struct tbed_argument h)
+{
+    uint64_t *to = tbed_slots_put(tbed_slots_put(tbed_slots_put(tbed_slots_put(slots, a), b), c), d);
+    tbed_slots_put(tbed_slots_put(tbed_slots_put(tbed_slots_put(to, e), f), g), h);
+    return a.type != 0 ? slots : NULL;
+}
+
+/* ---- Packing ---- */
 
 /*
- * The usual case. Returns false for all others, which tbed_message_values() handles. The compiler knows the types of the
- * values and therefore the second word and, up to the first text, the offset of each value: no loop, no array.
+ * Packs numbers. 8 bytes are stored of each: the next value, or nothing but zeros, follows one of 4 bytes. Makes no call,
+ * so that no register has to be saved.
  */
-TBED_INLINE bool tbed_message_packed(uint32_t severity, uint32_t id, size_t count, struct tbed_argument a,
-                                     struct tbed_argument b, struct tbed_argument c, struct tbed_argument d,
-                                     struct tbed_argument e, struct tbed_argument f, struct tbed_argument g)
+TBED_INLINE void tbed_numbers_pack(char *to, uint32_t types, const uint64_t *slots)
+{
+    for (; types != 0; types >>= 4) {
+        __builtin_memcpy(to, slots++, 8);
+        to += 8 - (types >> 1 & 4);
+    }
+}
+TBED_STATIC_ASSERT(TBED_PACKED_NARROW == 8, "a bit of the type tells the size");
+
+/*
+ * The usual case of an event with numbers: one branch decides whether they fit. 'head' is the second word without its
+ * size. 'fixed' is the third word, if there is one. Returns false for all other cases.
+ */
+TBED_INLINE bool tbed_numbers_record(uint32_t id, uint64_t head, const uint64_t *fixed, bool is_begin,
+                                     uint64_t kinds, const uint64_t *slots)
 {
     struct tbed_recorder *recorder = tbed_thread_self.recorder;
-    uint64_t types = tbed_packed_type(&a) | tbed_packed_type(&b) << 4 | tbed_packed_type(&c) << 8 |
-                     tbed_packed_type(&d) << 12 | tbed_packed_type(&e) << 16 | tbed_packed_type(&f) << 20 |
-                     tbed_packed_type(&g) << 24;
-    size_t nbytes = tbed_packed_nbytes(&a) + tbed_packed_nbytes(&b) + tbed_packed_nbytes(&c) +
-                    tbed_packed_nbytes(&d) + tbed_packed_nbytes(&e) + tbed_packed_nbytes(&f) +
-                    tbed_packed_nbytes(&g);
-    size_t nwords = 2 + (nbytes + 7) / 8;
-    if (TBED_UNLIKELY(recorder->mark != TBED_MARK_READY || nwords > UINT16_MAX))
+    struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
+    size_t first = fixed != NULL ? 3 : 2, nwords = first + (TBED_KINDS_NBYTES(kinds) + 7) / 8;
+    if (TBED_UNLIKELY(recorder->mark != TBED_MARK_READY))
         return false;
     tbed_recorder_mark_busy(recorder);
     uint64_t tick = tbed_counter_read();
-    bool fits = tbed_recorder_fits(recorder, nwords, tick - recorder->base);
+    struct tbed_open_span *span = kept->top;
+    /* A word more than it takes, for the last narrow value. */
+    bool fits =
+        tbed_recorder_fits(recorder, nwords + 1, tick - recorder->base) && !(is_begin && span == kept->limit);
     if (!TBED_UNLIKELY(!fits)) {
         uint64_t *at = recorder->cursor;
-        char *to = (char *)(at + 2);
-        tbed_record_head_store(at, tbed_packed_head(severity, types, count, nwords));
-        if (nbytes % 8 != 0)
+        tbed_record_head_store(at, head | (uint64_t)(nwords - 1) << 16);
+        if (fixed != NULL)
+            at[2] = *fixed;
+        if (TBED_KINDS_NBYTES(kinds) % 8 != 0)
             at[nwords - 1] = 0;
-        to = tbed_packed_put(to, &a);
-        to = tbed_packed_put(to, &b);
-        to = tbed_packed_put(to, &c);
-        to = tbed_packed_put(to, &d);
-        to = tbed_packed_put(to, &e);
-        to = tbed_packed_put(to, &f);
-        tbed_packed_put(to, &g);
+        tbed_numbers_pack((char *)(at + first), (uint32_t)kinds, slots);
         tbed_recorder_commit(recorder, at, nwords, tbed_event_word(recorder, TBED_TAG_EXTENDED, id, tick));
+        if (is_begin) {
+            span->begin_tick = tick;
+            span->id = id;
+            kept->top = span + 1;
+        }
     }
     tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
     return fits;
 }
 
-TBED_INLINE bool tbed_packed_has_text(struct tbed_argument a, struct tbed_argument b, struct tbed_argument c,
-                                      struct tbed_argument d, struct tbed_argument e, struct tbed_argument f,
-                                      struct tbed_argument g)
+/* ---- Spans and instants with arguments: their names follow that of the event ---- */
+
+/* The id of the event; that of the first name was stored before. */
+TBED_INLINE uint32_t tbed_sites_id(struct tbed_site *sites, uint64_t kinds)
 {
-    return a.type == TBED_ARG_TEXT || b.type == TBED_ARG_TEXT || c.type == TBED_ARG_TEXT ||
-           d.type == TBED_ARG_TEXT || e.type == TBED_ARG_TEXT || f.type == TBED_ARG_TEXT ||
-           g.type == TBED_ARG_TEXT;
+    uint64_t state = __atomic_load_n(&sites->state, __ATOMIC_ACQUIRE);
+    if (TBED_UNLIKELY((uint32_t)(state >> 32) != tbed_thread_self.generation))
+        return tbed_sites_resolve(sites, TBED_KINDS_COUNT(kinds));
+    return (uint32_t)state;
 }
 
-/* Up to seven values. The rare case is kept short in each caller: an array of the values, and one call. */
+TBED_INLINE uint32_t tbed_sites_names(const struct tbed_site *sites)
+{
+    uint64_t state = __atomic_load_n(&sites[1].state, __ATOMIC_RELAXED);
+    return (uint32_t)(state >> 32) == tbed_thread_self.generation ? (uint32_t)state : TBED_ID_INVALID;
+}
+
+TBED_INLINE uint32_t tbed_values_entered(struct tbed_category *category, struct tbed_site *sites,
+                                         bool is_begin, uint64_t kinds, const uint64_t *slots)
+{
+    uint32_t id = tbed_sites_id(sites, kinds), stored = tbed_category_id(category);
+    uint64_t type = is_begin ? TBED_EXT_PACKED_BEGIN : TBED_EXT_PACKED_INSTANT;
+    uint64_t head = type | (uint64_t)TBED_KINDS_COUNT(kinds) << 8 |
+                    (stored == TBED_ID_INVALID ? 0 : (uint64_t)stored << 32);
+    uint64_t fixed = (uint64_t)tbed_sites_names(sites) << 32 | TBED_KINDS_TYPES(kinds);
+    if ((kinds & TBED_KINDS_HAS_TEXT) != 0 || !tbed_numbers_record(id, head, &fixed, is_begin, kinds, slots))
+        tbed_slots_record(id, head, fixed, is_begin, kinds, slots);
+    return tbed_thread_self.generation;
+}
+
+TBED_OUTLINE uint32_t tbed_begin_values(struct tbed_category *category, struct tbed_site *sites,
+                                        uint64_t kinds, const uint64_t *slots)
+{
+    return tbed_enter(category) ? tbed_values_entered(category, sites, true, kinds, slots) : 0;
+}
+
+TBED_OUTLINE void tbed_instant_values(struct tbed_category *category, struct tbed_site *sites, uint64_t kinds,
+                                      const uint64_t *slots)
+{
+    if (tbed_enter(category))
+        tbed_values_entered(category, sites, false, kinds, slots);
+}
+
+TBED_INLINE uint32_t tbed_do_begin_args(struct tbed_category *category, struct tbed_site *sites,
+                                        struct tbed_argument a, struct tbed_argument b,
+                                        struct tbed_argument c, struct tbed_argument d,
+                                        struct tbed_argument e, struct tbed_argument f,
+                                        struct tbed_argument g, struct tbed_argument h)
+{
+    uint64_t slots[TBED_SLOTS_MAX];
+    return tbed_begin_values(category, sites, tbed_kinds_of(a, b, c, d, e, f, g, h),
+                             tbed_slots_fill(slots, a, b, c, d, e, f, g, h));
+}
+
+TBED_INLINE struct tbed_span tbed_span_open_args(struct tbed_category *category, struct tbed_site *sites,
+                                                 struct tbed_argument a, struct tbed_argument b,
+                                                 struct tbed_argument c, struct tbed_argument d,
+                                                 struct tbed_argument e, struct tbed_argument f,
+                                                 struct tbed_argument g, struct tbed_argument h)
+{
+    return tbed_span_of(tbed_do_begin_args(category, sites, a, b, c, d, e, f, g, h));
+}
+
+TBED_INLINE void tbed_do_instant_args(struct tbed_category *category, struct tbed_site *sites,
+                                      struct tbed_argument a, struct tbed_argument b, struct tbed_argument c,
+                                      struct tbed_argument d, struct tbed_argument e, struct tbed_argument f,
+                                      struct tbed_argument g, struct tbed_argument h)
+{
+    uint64_t slots[TBED_SLOTS_MAX];
+    tbed_instant_values(category, sites, tbed_kinds_of(a, b, c, d, e, f, g, h),
+                        tbed_slots_fill(slots, a, b, c, d, e, f, g, h));
+}
+
+/* ---- Messages ---- */
+
+/* The second word without its size. */
+TBED_INLINE uint64_t tbed_message_head(uint32_t severity, uint64_t kinds)
+{
+    return TBED_EXT_PACKED_MESSAGE | (uint64_t)TBED_KINDS_COUNT(kinds) << 8 | (uint64_t)severity << 32 |
+           (uint64_t)TBED_KINDS_TYPES(kinds) << 36;
+}
+
+TBED_INLINE void tbed_message_entered(uint32_t severity, uint32_t id, struct tbed_site *format,
+                                      uint64_t kinds, const uint64_t *slots)
+{
+    uint64_t head = tbed_message_head(severity, kinds);
+    bool has_text = (kinds & TBED_KINDS_HAS_TEXT) != 0;
+    bool is_usual = severity <= TBED_PACKED_SEVERITY_MAX &&
+                    (!has_text || __atomic_load_n(&format->flags, __ATOMIC_RELAXED) == TBED_FORMAT_PLAIN);
+    if (!is_usual)
+        tbed_message_slots(severity, id, format, kinds, slots);
+    else if (has_text || !tbed_numbers_record(id, head, NULL, false, kinds, slots))
+        tbed_slots_record(id, head, 0, false, kinds, slots);
+}
+
+TBED_OUTLINE void tbed_message_in(const struct tbed_category *category, uint32_t severity,
+                                  struct tbed_site *format, uint64_t kinds, const uint64_t *slots)
+{
+    if (tbed_enter(category))
+        tbed_message_entered(severity, tbed_site_id(format), format, kinds, slots);
+}
+
+/* The thread has its recorder. */
+TBED_OUTLINE void tbed_message_of(uint32_t severity, uint32_t id, struct tbed_site *format, uint64_t kinds,
+                                  const uint64_t *slots)
+{
+    tbed_message_entered(severity, id, format, kinds, slots);
+}
+
+/* Up to seven values. */
 TBED_INLINE void tbed_do_message_id(uint32_t severity, uint32_t id, struct tbed_site *format, size_t count,
                                     struct tbed_argument a, struct tbed_argument b, struct tbed_argument c,
                                     struct tbed_argument d, struct tbed_argument e, struct tbed_argument f,
                                     struct tbed_argument g)
 {
-    bool is_usual = severity <= TBED_PACKED_SEVERITY_MAX &&
-                    (!tbed_packed_has_text(a, b, c, d, e, f, g) ||
-                     __atomic_load_n(&format->flags, __ATOMIC_RELAXED) == TBED_FORMAT_PLAIN);
-    if (is_usual &&
-        tbed_message_packed(severity, id, count, tbed_value_measured(a), tbed_value_measured(b),
-                            tbed_value_measured(c), tbed_value_measured(d), tbed_value_measured(e),
-                            tbed_value_measured(f), tbed_value_measured(g)))
-        return;
-    struct tbed_argument values[TBED_PACKED_COUNT_MAX];
-    if (count > 0)
-        values[0] = a;
-    if (count > 1)
-        values[1] = b;
-    if (count > 2)
-        values[2] = c;
-    if (count > 3)
-        values[3] = d;
-    if (count > 4)
-        values[4] = e;
-    if (count > 5)
-        values[5] = f;
-    if (count > 6)
-        values[6] = g;
-    tbed_message_values(severity, id, format, values, count);
+    uint64_t slots[TBED_SLOTS_MAX];
+    (void)count;
+    tbed_message_of(severity, id, format, tbed_kinds_of(a, b, c, d, e, f, g, tbed_value_none()),
+                    tbed_slots_fill(slots, a, b, c, d, e, f, g, tbed_value_none()));
 }
 
-TBED_INLINE void tbed_do_message(uint32_t severity, struct tbed_site *format, size_t count,
+/* What a message begins with. */
+struct tbed_log {
+    const struct tbed_category *category;
+    uint32_t severity;
+};
+
+TBED_INLINE struct tbed_log tbed_log_of(const struct tbed_category *category, uint32_t severity)
+{
+    struct tbed_log log;
+    log.category = category;
+    log.severity = severity;
+    return log;
+}
+
+TBED_INLINE void tbed_do_message(struct tbed_log log, struct tbed_site *format, size_t count,
                                  struct tbed_argument a, struct tbed_argument b, struct tbed_argument c,
                                  struct tbed_argument d, struct tbed_argument e, struct tbed_argument f,
                                  struct tbed_argument g)
 {
-    tbed_do_message_id(severity, tbed_site_id(format), format, count, a, b, c, d, e, f, g);
+    uint64_t slots[TBED_SLOTS_MAX];
+    (void)count;
+    tbed_message_in(log.category, log.severity, format, tbed_kinds_of(a, b, c, d, e, f, g, tbed_value_none()),
+                    tbed_slots_fill(slots, a, b, c, d, e, f, g, tbed_value_none()));
 }
 
-TBED_INLINE void tbed_do_message_list(uint32_t severity, struct tbed_site *format,
+TBED_INLINE void tbed_do_message_list(struct tbed_log log, struct tbed_site *format,
                                       struct tbed_argument *values, size_t count)
 {
-    tbed_message_values(severity, tbed_site_id(format), format, values, count);
+    if (tbed_enter(log.category))
+        tbed_message_values(log.severity, tbed_site_id(format), format, values, count);
 }
 
 #endif

@@ -240,14 +240,6 @@ template <size_t NBYTES> constexpr const char *tbed_literal(const char (&text)[N
 #define TBED_VALUES_16_(format, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o) TBED_VALUE_(a), TBED_VALUE_(b), TBED_VALUE_(c), TBED_VALUE_(d), TBED_VALUE_(e), TBED_VALUE_(f), TBED_VALUE_(g), TBED_VALUE_(h), TBED_VALUE_(i), TBED_VALUE_(j), TBED_VALUE_(k), TBED_VALUE_(l), TBED_VALUE_(m), TBED_VALUE_(n), TBED_VALUE_(o)
 #define TBED_VALUES_17_(format, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p) TBED_VALUE_(a), TBED_VALUE_(b), TBED_VALUE_(c), TBED_VALUE_(d), TBED_VALUE_(e), TBED_VALUE_(f), TBED_VALUE_(g), TBED_VALUE_(h), TBED_VALUE_(i), TBED_VALUE_(j), TBED_VALUE_(k), TBED_VALUE_(l), TBED_VALUE_(m), TBED_VALUE_(n), TBED_VALUE_(o), TBED_VALUE_(p)
 /* An event followed by names and values in turn: their number, the names, the values. An even number is an error. */
-#define TBED_PAIRS_3_ 1
-#define TBED_PAIRS_5_ 2
-#define TBED_PAIRS_7_ 3
-#define TBED_PAIRS_9_ 4
-#define TBED_PAIRS_11_ 5
-#define TBED_PAIRS_13_ 6
-#define TBED_PAIRS_15_ 7
-#define TBED_PAIRS_17_ 8
 #define TBED_SITES_3_(name, n1, v1) TBED_SITE_INIT_(name), TBED_SITE_INIT_(n1)
 #define TBED_SITES_5_(name, n1, v1, n2, v2) TBED_SITE_INIT_(name), TBED_SITE_INIT_(n1), TBED_SITE_INIT_(n2)
 #define TBED_SITES_7_(name, n1, v1, n2, v2, n3, v3) TBED_SITE_INIT_(name), TBED_SITE_INIT_(n1), TBED_SITE_INIT_(n2), TBED_SITE_INIT_(n3)
@@ -256,13 +248,13 @@ template <size_t NBYTES> constexpr const char *tbed_literal(const char (&text)[N
 #define TBED_SITES_13_(name, n1, v1, n2, v2, n3, v3, n4, v4, n5, v5, n6, v6) TBED_SITE_INIT_(name), TBED_SITE_INIT_(n1), TBED_SITE_INIT_(n2), TBED_SITE_INIT_(n3), TBED_SITE_INIT_(n4), TBED_SITE_INIT_(n5), TBED_SITE_INIT_(n6)
 #define TBED_SITES_15_(name, n1, v1, n2, v2, n3, v3, n4, v4, n5, v5, n6, v6, n7, v7) TBED_SITE_INIT_(name), TBED_SITE_INIT_(n1), TBED_SITE_INIT_(n2), TBED_SITE_INIT_(n3), TBED_SITE_INIT_(n4), TBED_SITE_INIT_(n5), TBED_SITE_INIT_(n6), TBED_SITE_INIT_(n7)
 #define TBED_SITES_17_(name, n1, v1, n2, v2, n3, v3, n4, v4, n5, v5, n6, v6, n7, v7, n8, v8) TBED_SITE_INIT_(name), TBED_SITE_INIT_(n1), TBED_SITE_INIT_(n2), TBED_SITE_INIT_(n3), TBED_SITE_INIT_(n4), TBED_SITE_INIT_(n5), TBED_SITE_INIT_(n6), TBED_SITE_INIT_(n7), TBED_SITE_INIT_(n8)
-#define TBED_NAMED_3_(name, n1, v1) TBED_VALUE_(v1)
-#define TBED_NAMED_5_(name, n1, v1, n2, v2) TBED_VALUE_(v1), TBED_VALUE_(v2)
-#define TBED_NAMED_7_(name, n1, v1, n2, v2, n3, v3) TBED_VALUE_(v1), TBED_VALUE_(v2), TBED_VALUE_(v3)
-#define TBED_NAMED_9_(name, n1, v1, n2, v2, n3, v3, n4, v4) TBED_VALUE_(v1), TBED_VALUE_(v2), TBED_VALUE_(v3), TBED_VALUE_(v4)
-#define TBED_NAMED_11_(name, n1, v1, n2, v2, n3, v3, n4, v4, n5, v5) TBED_VALUE_(v1), TBED_VALUE_(v2), TBED_VALUE_(v3), TBED_VALUE_(v4), TBED_VALUE_(v5)
-#define TBED_NAMED_13_(name, n1, v1, n2, v2, n3, v3, n4, v4, n5, v5, n6, v6) TBED_VALUE_(v1), TBED_VALUE_(v2), TBED_VALUE_(v3), TBED_VALUE_(v4), TBED_VALUE_(v5), TBED_VALUE_(v6)
-#define TBED_NAMED_15_(name, n1, v1, n2, v2, n3, v3, n4, v4, n5, v5, n6, v6, n7, v7) TBED_VALUE_(v1), TBED_VALUE_(v2), TBED_VALUE_(v3), TBED_VALUE_(v4), TBED_VALUE_(v5), TBED_VALUE_(v6), TBED_VALUE_(v7)
+#define TBED_NAMED_3_(name, n1, v1) TBED_VALUE_(v1), TBED_NONE_7_
+#define TBED_NAMED_5_(name, n1, v1, n2, v2) TBED_VALUE_(v1), TBED_VALUE_(v2), TBED_NONE_6_
+#define TBED_NAMED_7_(name, n1, v1, n2, v2, n3, v3) TBED_VALUE_(v1), TBED_VALUE_(v2), TBED_VALUE_(v3), TBED_NONE_5_
+#define TBED_NAMED_9_(name, n1, v1, n2, v2, n3, v3, n4, v4) TBED_VALUE_(v1), TBED_VALUE_(v2), TBED_VALUE_(v3), TBED_VALUE_(v4), TBED_NONE_4_
+#define TBED_NAMED_11_(name, n1, v1, n2, v2, n3, v3, n4, v4, n5, v5) TBED_VALUE_(v1), TBED_VALUE_(v2), TBED_VALUE_(v3), TBED_VALUE_(v4), TBED_VALUE_(v5), TBED_NONE_3_
+#define TBED_NAMED_13_(name, n1, v1, n2, v2, n3, v3, n4, v4, n5, v5, n6, v6) TBED_VALUE_(v1), TBED_VALUE_(v2), TBED_VALUE_(v3), TBED_VALUE_(v4), TBED_VALUE_(v5), TBED_VALUE_(v6), TBED_NONE_2_
+#define TBED_NAMED_15_(name, n1, v1, n2, v2, n3, v3, n4, v4, n5, v5, n6, v6, n7, v7) TBED_VALUE_(v1), TBED_VALUE_(v2), TBED_VALUE_(v3), TBED_VALUE_(v4), TBED_VALUE_(v5), TBED_VALUE_(v6), TBED_VALUE_(v7), TBED_NONE_1_
 #define TBED_NAMED_17_(name, n1, v1, n2, v2, n3, v3, n4, v4, n5, v5, n6, v6, n7, v7, n8, v8) TBED_VALUE_(v1), TBED_VALUE_(v2), TBED_VALUE_(v3), TBED_VALUE_(v4), TBED_VALUE_(v5), TBED_VALUE_(v6), TBED_VALUE_(v7), TBED_VALUE_(v8)
 /* clang-format on */
 
@@ -292,12 +284,16 @@ template <size_t NBYTES> constexpr const char *tbed_literal(const char (&text)[N
         tbed_flow_record(tbed_thread_self.recorder, type, tbed_site_id(&tbed_site_), (uint64_t)(key)))
 
 #define TBED_COUNTER_(category, name, value)                                                                 \
-    TBED_WHEN_ON_(category, name, tbed_do_counter(category, &tbed_site_, TBED_VALUE_(value)))
+    do {                                                                                                     \
+        static struct tbed_site tbed_site_ = TBED_SITE_INIT_(name);                                          \
+        if (tbed_category_generation(category) != 0)                                                         \
+            tbed_do_counter(category, &tbed_site_, TBED_VALUE_(value));                                      \
+    } while (0)
 
 #define TBED_INSTANT_DYNAMIC_(category, text)                                                                \
     do {                                                                                                     \
-        if (tbed_enter(category))                                                                            \
-            tbed_instant_entered(category, tbed_dynamic_id(text));                                           \
+        if (tbed_category_generation(category) != 0)                                                         \
+            tbed_instant_dynamic(category, text);                                                            \
     } while (0)
 
 /* Calls 'act' with the names and values of a list. */
@@ -306,10 +302,8 @@ template <size_t NBYTES> constexpr const char *tbed_literal(const char (&text)[N
 #define TBED_ARGS_COUNTED_(act, category, count, ...)                                                        \
     do {                                                                                                     \
         static struct tbed_site tbed_sites_[] = {TBED_CAT_(TBED_CAT_(TBED_SITES_, count), _)(__VA_ARGS__)};  \
-        if (tbed_enter(category))                                                                            \
-            act(category, tbed_sites_,                                                                       \
-                TBED_VALUE_LIST_(TBED_CAT_(TBED_CAT_(TBED_NAMED_, count), _)(__VA_ARGS__)),                  \
-                TBED_CAT_(TBED_CAT_(TBED_PAIRS_, count), _));                                                \
+        if (tbed_category_generation(category) != 0)                                                         \
+            act(category, tbed_sites_, TBED_CAT_(TBED_CAT_(TBED_NAMED_, count), _)(__VA_ARGS__));            \
     } while (0)
 
 /* ---- Messages ---- */
@@ -377,8 +371,8 @@ TBED_INLINE void tbed_format_refuse(const char *format)
     do {                                                                                                     \
         static struct tbed_site tbed_site_ = TBED_SITE_INIT_(TBED_FIRST_(__VA_ARGS__));                      \
         TBED_FORMAT_CHECK_(__VA_ARGS__);                                                                     \
-        if (tbed_enter(category))                                                                            \
-            TBED_MESSAGE_(tbed_do_message, severity, &tbed_site_, __VA_ARGS__);                              \
+        if (tbed_category_generation(category) != 0)                                                         \
+            TBED_MESSAGE_(tbed_do_message, tbed_log_of(category, severity), &tbed_site_, __VA_ARGS__);       \
     } while (0)
 
 /* Calls 'send' with two arguments of its own, the number of values, and the values, filled up to seven; for more than
@@ -437,19 +431,20 @@ struct tbed_span_guard {
     TBED_SPAN_GUARD_(number, tbed_span_open(category, &TBED_CAT_(tbed_site_, number)))
 
 #define TBED_SPAN_DYNAMIC_(category, text, number)                                                           \
-    TBED_SPAN_GUARD_(number, tbed_enter(category) ? tbed_span_open_dynamic(category, text) : tbed_span_of(0))
+    TBED_SPAN_GUARD_(number, tbed_category_generation(category) != 0                                         \
+                                 ? tbed_span_open_dynamic(category, text)                                    \
+                                 : tbed_span_of(0))
 
 #define TBED_SPAN_ARGS_(category, number, ...)                                                               \
     TBED_SPAN_ARGS_COUNTED_(category, number, TBED_COUNT_(__VA_ARGS__), __VA_ARGS__)
 #define TBED_SPAN_ARGS_COUNTED_(category, number, count, ...)                                                \
     static struct tbed_site TBED_CAT_(tbed_sites_, number)[] = {                                             \
         TBED_CAT_(TBED_CAT_(TBED_SITES_, count), _)(__VA_ARGS__)};                                           \
-    TBED_SPAN_GUARD_(number, tbed_enter(category)                                                            \
-                                 ? tbed_span_open_args(category, TBED_CAT_(tbed_sites_, number),             \
-                                                       TBED_VALUE_LIST_(TBED_CAT_(                           \
-                                                           TBED_CAT_(TBED_NAMED_, count), _)(__VA_ARGS__)),  \
-                                                       TBED_CAT_(TBED_CAT_(TBED_PAIRS_, count), _))          \
-                                 : tbed_span_of(0))
+    TBED_SPAN_GUARD_(number,                                                                                 \
+                     tbed_category_generation(category) != 0                                                 \
+                         ? tbed_span_open_args(category, TBED_CAT_(tbed_sites_, number),                     \
+                                               TBED_CAT_(TBED_CAT_(TBED_NAMED_, count), _)(__VA_ARGS__))     \
+                         : tbed_span_of(0))
 
 /* ---- Categories ---- */
 
