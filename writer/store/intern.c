@@ -42,15 +42,63 @@ static bool has_copy(size_t nbytes)
     return nbytes <= TEXT_NBYTES_MAX;
 }
 
+static uint64_t load8(const char *at)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+
+static uint32_t load4(const char *at)
+{
+    uint32_t word;
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+
+/* Names are short: a call of memcmp() would take longer than the comparison. */
+static bool is_equal(const char *one, const char *other, size_t nbytes)
+{
+    if (nbytes > 16)
+        return memcmp(one, other, nbytes) == 0;
+    if (nbytes >= 8)
+        return load8(one) == load8(other) && load8(one + nbytes - 8) == load8(other + nbytes - 8);
+    if (nbytes >= 4)
+        return load4(one) == load4(other) && load4(one + nbytes - 4) == load4(other + nbytes - 4);
+    for (size_t i = 0; i < nbytes; i++)
+        if (one[i] != other[i])
+            return false;
+    return true;
+}
+
 static bool is_same(const struct known *known, const char *text, size_t nbytes)
 {
-    return known->nbytes == (uint32_t)nbytes && (!has_copy(nbytes) || memcmp(known->text, text, nbytes) == 0);
+    return known->nbytes == (uint32_t)nbytes && (!has_copy(nbytes) || is_equal(known->text, text, nbytes));
+}
+
+/* Of up to 16 bytes: all of them are in two words. The table multiplies once more. */
+static uint64_t hash_of_short(const char *text, size_t nbytes)
+{
+    uint64_t low = 0, high = 0;
+    if (nbytes >= 8) {
+        low = load8(text);
+        high = load8(text + nbytes - 8);
+    } else if (nbytes >= 4) {
+        low = load4(text);
+        high = load4(text + nbytes - 4);
+    } else if (nbytes > 0) {
+        low = (uint8_t)text[0] | (uint64_t)(uint8_t)text[nbytes / 2] << 8;
+        high = (uint8_t)text[nbytes - 1];
+    }
+    low = (low ^ nbytes << 56 ^ nbytes) * 0x9E3779B97F4A7C15u;
+    low = (low ^ low >> 32 ^ high) * 0xC2B2AE3D27D4EB4Fu;
+    return low ^ low >> 29;
 }
 
 /* Odd, and so never 0. */
 static uint64_t hash_of(const char *text, size_t nbytes)
 {
-    return tbed_hash64(text, nbytes) | 1;
+    return (nbytes <= 16 ? hash_of_short(text, nbytes) : tbed_hash64(text, nbytes)) | 1;
 }
 
 /* The id of the text, 0 if it has none; then '*key_ret' is where it belongs: a text with a taken hash gets the next. */
