@@ -61,6 +61,8 @@ TBED_INLINE uint32_t tbed_category_id(struct tbed_category *category)
  * It is compiled with its caller, so calling it goes through no table and saves few registers.
  */
 #define TBED_OUTLINE static __attribute__((noinline, unused))
+/* What those end with in unusual cases: a call at their end needs no registers that have to be saved. */
+#define TBED_OUTLINE_SLOW static __attribute__((noinline, unused, cold))
 
 /* ---- Spans ---- */
 
@@ -73,12 +75,23 @@ TBED_INLINE void tbed_begin_entered(struct tbed_category *category, uint32_t id)
 }
 
 /* These return the generation of the trace in which the span began; 0: it did not. */
+TBED_OUTLINE_SLOW uint32_t tbed_begin_slow(struct tbed_category *category, struct tbed_site *site)
+{
+    if (!tbed_enter(category))
+        return 0;
+    tbed_begin_entered(category, tbed_site_id(site));
+    return tbed_thread_self.generation;
+}
+
 TBED_OUTLINE uint32_t tbed_begin_default(struct tbed_site *site)
 {
-    if (!tbed_enter(&tbed_category_default))
-        return 0;
-    tbed_begin_entered(&tbed_category_default, tbed_site_id(site));
-    return tbed_thread_self.generation;
+    uint32_t generation = tbed_category_generation(&tbed_category_default);
+    uint64_t state = __atomic_load_n(&site->state, __ATOMIC_RELAXED);
+    if (TBED_UNLIKELY(generation == 0 || tbed_thread_self.generation != generation ||
+                      (uint32_t)(state >> 32) != generation))
+        return tbed_begin_slow(&tbed_category_default, site);
+    tbed_span_begin(tbed_thread_self.recorder, (uint32_t)state);
+    return generation;
 }
 
 TBED_OUTLINE uint32_t tbed_begin_in(struct tbed_category *category, struct tbed_site *site)
@@ -395,7 +408,7 @@ TBED_INLINE bool tbed_numbers_record(uint32_t id, uint64_t head, const uint64_t 
         tbed_record_head_store(at, head | (uint64_t)(nwords - 1) << 16);
         if (fixed != NULL)
             at[2] = *fixed;
-        if (TBED_KINDS_NBYTES(kinds) % 8 != 0)
+        if (nwords > first)
             at[nwords - 1] = 0;
         tbed_numbers_pack((char *)(at + first), (uint32_t)kinds, slots);
         tbed_recorder_commit(recorder, at, nwords, tbed_event_word(recorder, TBED_TAG_EXTENDED, id, tick));
@@ -411,45 +424,62 @@ TBED_INLINE bool tbed_numbers_record(uint32_t id, uint64_t head, const uint64_t 
 
 /* ---- Spans and instants with arguments: their names follow that of the event ---- */
 
-/* The id of the event; that of the first name was stored before. */
-TBED_INLINE uint32_t tbed_sites_id(struct tbed_site *sites, uint64_t kinds)
-{
-    uint64_t state = __atomic_load_n(&sites->state, __ATOMIC_ACQUIRE);
-    if (TBED_UNLIKELY((uint32_t)(state >> 32) != tbed_thread_self.generation))
-        return tbed_sites_resolve(sites, TBED_KINDS_COUNT(kinds));
-    return (uint32_t)state;
-}
-
+/* The id of the first name, which was stored before that of the event. */
 TBED_INLINE uint32_t tbed_sites_names(const struct tbed_site *sites)
 {
     uint64_t state = __atomic_load_n(&sites[1].state, __ATOMIC_RELAXED);
     return (uint32_t)(state >> 32) == tbed_thread_self.generation ? (uint32_t)state : TBED_ID_INVALID;
 }
 
-TBED_INLINE uint32_t tbed_values_entered(struct tbed_category *category, struct tbed_site *sites,
-                                         bool is_begin, uint64_t kinds, const uint64_t *slots)
+TBED_INLINE uint64_t tbed_values_head(bool is_begin, uint64_t kinds)
 {
-    uint32_t id = tbed_sites_id(sites, kinds), stored = tbed_category_id(category);
-    uint64_t type = is_begin ? TBED_EXT_PACKED_BEGIN : TBED_EXT_PACKED_INSTANT;
-    uint64_t head = type | (uint64_t)TBED_KINDS_COUNT(kinds) << 8 |
-                    (stored == TBED_ID_INVALID ? 0 : (uint64_t)stored << 32);
+    return (uint64_t)(is_begin ? TBED_EXT_PACKED_BEGIN : TBED_EXT_PACKED_INSTANT) |
+           (uint64_t)TBED_KINDS_COUNT(kinds) << 8;
+}
+
+/* Also for texts and for categories that are stored. Returns the trace's generation; 0: no trace is running. */
+TBED_OUTLINE_SLOW uint32_t tbed_values_slow(struct tbed_category *category, struct tbed_site *sites,
+                                            bool is_begin, uint64_t kinds, const uint64_t *slots)
+{
+    if (!tbed_enter(category))
+        return 0;
+    uint64_t state = __atomic_load_n(&sites->state, __ATOMIC_ACQUIRE);
+    uint32_t id = (uint32_t)state, stored = tbed_category_id(category);
+    if ((uint32_t)(state >> 32) != tbed_thread_self.generation)
+        id = tbed_sites_resolve(sites, TBED_KINDS_COUNT(kinds));
     uint64_t fixed = (uint64_t)tbed_sites_names(sites) << 32 | TBED_KINDS_TYPES(kinds);
-    if ((kinds & TBED_KINDS_HAS_TEXT) != 0 || !tbed_numbers_record(id, head, &fixed, is_begin, kinds, slots))
-        tbed_slots_record(id, head, fixed, is_begin, kinds, slots);
+    uint64_t aux = stored == TBED_ID_INVALID ? 0 : (uint64_t)stored << 32;
+    tbed_slots_record(id, tbed_values_head(is_begin, kinds) | aux, fixed, is_begin, kinds, slots);
     return tbed_thread_self.generation;
 }
 
-TBED_OUTLINE uint32_t tbed_begin_values(struct tbed_category *category, struct tbed_site *sites,
-                                        uint64_t kinds, const uint64_t *slots)
+TBED_INLINE uint32_t tbed_values_record(uint32_t generation, struct tbed_category *category,
+                                        struct tbed_site *sites, bool is_begin, uint64_t kinds,
+                                        const uint64_t *slots)
 {
-    return tbed_enter(category) ? tbed_values_entered(category, sites, true, kinds, slots) : 0;
+    uint64_t state = __atomic_load_n(&sites->state, __ATOMIC_ACQUIRE);
+    bool is_usual = generation != 0 && tbed_thread_self.generation == generation &&
+                    (uint32_t)(state >> 32) == generation && (kinds & TBED_KINDS_HAS_TEXT) == 0 &&
+                    !tbed_category_is_stored(category);
+    if (!TBED_UNLIKELY(!is_usual)) {
+        uint64_t fixed = (uint64_t)tbed_sites_names(sites) << 32 | (uint32_t)kinds;
+        if (tbed_numbers_record((uint32_t)state, tbed_values_head(is_begin, kinds), &fixed, is_begin, kinds,
+                                slots))
+            return generation;
+    }
+    return tbed_values_slow(category, sites, is_begin, kinds, slots);
 }
 
-TBED_OUTLINE void tbed_instant_values(struct tbed_category *category, struct tbed_site *sites, uint64_t kinds,
-                                      const uint64_t *slots)
+TBED_OUTLINE uint32_t tbed_begin_values(uint32_t generation, struct tbed_category *category,
+                                        struct tbed_site *sites, uint64_t kinds, const uint64_t *slots)
 {
-    if (tbed_enter(category))
-        tbed_values_entered(category, sites, false, kinds, slots);
+    return tbed_values_record(generation, category, sites, true, kinds, slots);
+}
+
+TBED_OUTLINE uint32_t tbed_instant_values(uint32_t generation, struct tbed_category *category,
+                                          struct tbed_site *sites, uint64_t kinds, const uint64_t *slots)
+{
+    return tbed_values_record(generation, category, sites, false, kinds, slots);
 }
 
 TBED_INLINE uint32_t tbed_do_begin_args(struct tbed_category *category, struct tbed_site *sites,
@@ -459,7 +489,8 @@ TBED_INLINE uint32_t tbed_do_begin_args(struct tbed_category *category, struct t
                                         struct tbed_argument g, struct tbed_argument h)
 {
     uint64_t slots[TBED_SLOTS_MAX];
-    return tbed_begin_values(category, sites, tbed_kinds_of(a, b, c, d, e, f, g, h),
+    return tbed_begin_values(tbed_category_generation(category), category, sites,
+                             tbed_kinds_of(a, b, c, d, e, f, g, h),
                              tbed_slots_fill(slots, a, b, c, d, e, f, g, h));
 }
 
@@ -478,7 +509,8 @@ TBED_INLINE void tbed_do_instant_args(struct tbed_category *category, struct tbe
                                       struct tbed_argument g, struct tbed_argument h)
 {
     uint64_t slots[TBED_SLOTS_MAX];
-    tbed_instant_values(category, sites, tbed_kinds_of(a, b, c, d, e, f, g, h),
+    tbed_instant_values(tbed_category_generation(category), category, sites,
+                        tbed_kinds_of(a, b, c, d, e, f, g, h),
                         tbed_slots_fill(slots, a, b, c, d, e, f, g, h));
 }
 
@@ -491,31 +523,49 @@ TBED_INLINE uint64_t tbed_message_head(uint32_t severity, uint64_t kinds)
            (uint64_t)TBED_KINDS_TYPES(kinds) << 36;
 }
 
-TBED_INLINE void tbed_message_entered(uint32_t severity, uint32_t id, struct tbed_site *format,
-                                      uint64_t kinds, const uint64_t *slots)
+/* The thread has its recorder. */
+TBED_INLINE bool tbed_message_numbers(uint32_t severity, uint32_t id, uint64_t kinds, const uint64_t *slots)
 {
-    uint64_t head = tbed_message_head(severity, kinds);
-    bool has_text = (kinds & TBED_KINDS_HAS_TEXT) != 0;
-    bool is_usual = severity <= TBED_PACKED_SEVERITY_MAX &&
-                    (!has_text || __atomic_load_n(&format->flags, __ATOMIC_RELAXED) == TBED_FORMAT_PLAIN);
-    if (!is_usual)
+    bool is_usual = severity <= TBED_PACKED_SEVERITY_MAX && (kinds & TBED_KINDS_HAS_TEXT) == 0;
+    uint64_t head = TBED_EXT_PACKED_MESSAGE | (uint64_t)TBED_KINDS_COUNT(kinds) << 8 |
+                    (uint64_t)severity << 32 | (uint64_t)(uint32_t)kinds << 36;
+    return !TBED_UNLIKELY(!is_usual) && tbed_numbers_record(id, head, NULL, false, kinds, slots);
+}
+
+TBED_INLINE void tbed_message_any(uint32_t severity, uint32_t id, struct tbed_site *format, uint64_t kinds,
+                                  const uint64_t *slots)
+{
+    if (severity <= TBED_PACKED_SEVERITY_MAX &&
+        __atomic_load_n(&format->flags, __ATOMIC_RELAXED) == TBED_FORMAT_PLAIN)
+        tbed_slots_record(id, tbed_message_head(severity, kinds), 0, false, kinds, slots);
+    else
         tbed_message_slots(severity, id, format, kinds, slots);
-    else if (has_text || !tbed_numbers_record(id, head, NULL, false, kinds, slots))
-        tbed_slots_record(id, head, 0, false, kinds, slots);
+}
+
+TBED_OUTLINE_SLOW void tbed_message_slow(const struct tbed_category *category, uint32_t severity,
+                                         struct tbed_site *format, uint64_t kinds, const uint64_t *slots)
+{
+    if (tbed_enter(category))
+        tbed_message_any(severity, tbed_site_id(format), format, kinds, slots);
 }
 
 TBED_OUTLINE void tbed_message_in(const struct tbed_category *category, uint32_t severity,
                                   struct tbed_site *format, uint64_t kinds, const uint64_t *slots)
 {
-    if (tbed_enter(category))
-        tbed_message_entered(severity, tbed_site_id(format), format, kinds, slots);
+    uint32_t generation = tbed_category_generation(category);
+    uint64_t state = __atomic_load_n(&format->state, __ATOMIC_RELAXED);
+    bool is_usual =
+        generation != 0 && tbed_thread_self.generation == generation && (uint32_t)(state >> 32) == generation;
+    if (TBED_UNLIKELY(!is_usual) || !tbed_message_numbers(severity, (uint32_t)state, kinds, slots))
+        tbed_message_slow(category, severity, format, kinds, slots);
 }
 
 /* The thread has its recorder. */
 TBED_OUTLINE void tbed_message_of(uint32_t severity, uint32_t id, struct tbed_site *format, uint64_t kinds,
                                   const uint64_t *slots)
 {
-    tbed_message_entered(severity, id, format, kinds, slots);
+    if (!tbed_message_numbers(severity, id, kinds, slots))
+        tbed_message_any(severity, id, format, kinds, slots);
 }
 
 /* Up to seven values. */
