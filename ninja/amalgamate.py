@@ -60,6 +60,9 @@ SOURCE_TOP = """/*
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
 #endif
+#ifndef _FILE_OFFSET_BITS
+#define _FILE_OFFSET_BITS 64 /* on 32-bit machines too */
+#endif
 #include "tracebed.h"
 
 /* Not every function of the inner headers is called. */
@@ -179,7 +182,7 @@ def local_names(text):
     statics = re.findall(r"^static\s[^;={(]*?\b(\w+)(?:\s__attribute__.*)?(?:\[[^;=]*)?\s*(?:[(;=])", text, re.M)
     macros = re.findall(r"^#define\s+(\w+)", text, re.M)
     tags = re.findall(r"^(?:struct|enum|union)\s+(\w+)\s*\{", text, re.M)
-    return {*statics, *macros, *tags} - {"_GNU_SOURCE"}
+    return {*statics, *macros, *tags} - {"_GNU_SOURCE", "_FILE_OFFSET_BITS"}
 
 
 def with_prefix(text, names, prefix):

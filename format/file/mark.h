@@ -41,9 +41,9 @@ static inline uint64_t tbed_mark_word(struct tbed_mark mark)
 }
 
 /* 'entry' is a struct tbed_disk_entry. */
-static inline uint64_t *tbed_mark_at(void *entry)
+static inline tbed_aligned_word *tbed_mark_at(void *entry)
 {
-    return (uint64_t *)entry + offsetof(struct tbed_disk_entry, generation) / 8;
+    return (tbed_aligned_word *)entry + offsetof(struct tbed_disk_entry, generation) / 8;
 }
 
 /* Acquires what the process stored before the mark. */

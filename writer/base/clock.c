@@ -6,7 +6,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include <time.h>
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
 #endif
 
@@ -40,6 +40,9 @@ static bool machine_counter_is_invariant(void)
         __atomic_store_n(&known, edx |= 1u << 31, __ATOMIC_RELAXED);
     }
     return (edx >> 8 & 1) != 0;
+#elif defined(__i386__)
+    unsigned eax, ebx, ecx, edx;
+    return __get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) != 0 && (edx >> 8 & 1) != 0;
 #elif defined(__aarch64__)
     return true;
 #else

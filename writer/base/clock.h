@@ -12,8 +12,8 @@
 struct tbed_clock_state {
     uint32_t kind; /* enum tbed_clock, as in the header */
     uint64_t (*user)(void);
-    bool is_given;         /* ticks are given by the caller; no clock is read */
-    uint64_t latest_given; /* the latest tick that a stream began or ended with; atomic */
+    bool is_given;          /* ticks are given by the caller; no clock is read */
+    tbed_word latest_given; /* the latest tick that a stream began or ended with; atomic */
 };
 
 /* Ticks, and both clocks of the system, read as close together as possible. */

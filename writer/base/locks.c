@@ -3,11 +3,9 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include <linux/futex.h>
 #include <pthread.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
+#include "writer/base/kernel.h"
 #include "writer/base/locks.h"
 
 int tbed_cancel_disable(void)
@@ -44,7 +42,7 @@ bool tbed_lock_take(struct tbed_lock *lock)
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (!__atomic_compare_exchange_n(&lock->state, &state, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
         while (__atomic_exchange_n(&lock->state, 2, __ATOMIC_ACQUIRE) != 0)
-            syscall(SYS_futex, &lock->state, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
+            tbed_futex_wait(&lock->state, 2, UINT64_MAX);
     }
     return true;
 }
@@ -70,7 +68,7 @@ bool tbed_lock_is_mine(const struct tbed_lock *lock)
 void tbed_lock_give(struct tbed_lock *lock)
 {
     if (__atomic_exchange_n(&lock->state, 0, __ATOMIC_RELEASE) == 2)
-        syscall(SYS_futex, &lock->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+        tbed_futex_wake_one(&lock->state);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     tbed_locks_mine &= ~bit_of(lock);
 }

@@ -1,8 +1,9 @@
 /*
- * Memory of the writer: pages from mmap().
+ * Memory of the writer: pages from mmap(), and maps of files.
  *
  * SPDX-License-Identifier: MIT
  */
+#include <errno.h>
 #include <stdint.h>
 #include <sys/mman.h>
 
@@ -55,4 +56,19 @@ void tbed_pages_free(void *pages, size_t nbytes)
 {
     if (pages != NULL && !tbed_is_sandboxed())
         munmap(pages, nbytes);
+}
+
+void *tbed_shared_map(int fd, uint64_t nbytes, int protection)
+{
+    if (nbytes > SIZE_MAX) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    void *map = mmap(NULL, (size_t)nbytes, protection, MAP_SHARED, fd, 0);
+    return map == MAP_FAILED ? NULL : map;
+}
+
+void tbed_shared_unmap(const void *map, uint64_t nbytes)
+{
+    munmap((void *)(uintptr_t)map, (size_t)nbytes);
 }

@@ -12,15 +12,13 @@
 #ifndef TRACEBED_WRITER_TABLE_H
 #define TRACEBED_WRITER_TABLE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <tracebed/types.h>
 
 #define TBED_TABLE_HEAD_NBYTES 4096 /* stays when the memory of the entries is given back */
 
 struct tbed_table_entry {
-    uint64_t key;   /* 0: free; atomic, stored last */
-    uint64_t value; /* atomic; 0: its memory was given back in between */
+    tbed_word key;   /* 0: free; atomic, stored last */
+    tbed_word value; /* atomic; 0: its memory was given back in between */
 };
 
 struct tbed_table {

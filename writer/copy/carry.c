@@ -15,6 +15,7 @@
 #include "format/block.h"
 #include "format/file/directory.h"
 #include "format/record.h"
+#include "writer/base/kernel.h"
 #include "writer/base/memory.h"
 #include "writer/base/shared_words.h"
 #include "writer/copy/carry.h"
@@ -283,8 +284,8 @@ static bool make_room(struct carry *carry, int fd, struct tbed_carried *carried)
     if (result != 0)
         return fail(carry, result == ENOSPC || result == EDQUOT ? TBED_ERR_DISK_FULL : TBED_ERR_WRITE,
                     result);
-    void *room = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (room == MAP_FAILED)
+    void *room = tbed_shared_map(fd, nbytes, PROT_READ | PROT_WRITE);
+    if (room == NULL)
         return fail(carry, TBED_ERR_MAP, errno);
     carried->room = room;
     carried->room_nbytes = nbytes;
@@ -295,7 +296,7 @@ static bool make_room(struct carry *carry, int fd, struct tbed_carried *carried)
 void tbed_carry_release(const struct tbed_store *store, struct tbed_carried *carried)
 {
     tbed_guard_leave(&store->file, carried->room);
-    tbed_pages_free(carried->room, carried->room_nbytes);
+    tbed_pages_free(carried->room, (size_t)carried->room_nbytes);
     carried->room = NULL;
     carried->room_nbytes = 0;
 }
@@ -411,7 +412,7 @@ enum tbed_status tbed_carry_prepare(const struct tbed_store *store, int fd, stru
 {
     struct carry carry = carry_begin(store, error);
     if (make_room(&carry, fd, carried))
-        madvise(carried->room, carried->room_nbytes, MADV_POPULATE_WRITE);
+        madvise(carried->room, (size_t)carried->room_nbytes, MADV_POPULATE_WRITE);
     return error->status;
 }
 
@@ -428,7 +429,7 @@ enum tbed_status tbed_carry(const struct tbed_store *store, int fd, uint64_t fil
     copy->out_page_count = 1;
     if (goes_on && store->cells.page != NULL)
         copy->cells_page = (uint64_t)(store->cells.page - file->map) >> file->page_shift;
-    carried->moved_nbytes = copy->page_count * sizeof *copy->moved;
+    carried->moved_nbytes = (size_t)copy->page_count * sizeof *copy->moved;
     carried->moved = copy->moved = tbed_pages_alloc(carried->moved_nbytes);
     bool is_filled =
         copy->moved != NULL ? make_room(&carry, fd, carried) : fail(&carry, TBED_ERR_MEMORY, ENOMEM);

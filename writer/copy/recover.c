@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "writer/copy/recover.h"
+#include "writer/base/memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -62,8 +63,8 @@ static enum tbed_status recover_fd(struct tbed_recover *recover, int trace_fd, i
     enum tbed_status status = check_source(trace_fd, &recover->nbytes, recover->error);
     if (status != TBED_OK)
         return status;
-    void *map = mmap(NULL, recover->nbytes, PROT_READ, MAP_SHARED, trace_fd, 0);
-    if (map == MAP_FAILED)
+    void *map = tbed_shared_map(trace_fd, recover->nbytes, PROT_READ);
+    if (map == NULL)
         return tbed_fail(recover->error, TBED_ERR_MAP, errno);
     recover->map = map;
     recover->scratch = malloc(TBED_PAGE_NBYTES_MAX);
@@ -74,7 +75,7 @@ static enum tbed_status recover_fd(struct tbed_recover *recover, int trace_fd, i
     free(recover->losses.items);
     free(recover->known.items);
     free(recover->directory.items);
-    munmap(map, recover->nbytes);
+    tbed_shared_unmap(map, recover->nbytes);
     return status;
 }
 

@@ -13,6 +13,7 @@
 
 #include "format/record.h"
 #include "writer/base/fail.h"
+#include "writer/base/memory.h"
 #include "writer/base/shared_words.h"
 #include "writer/copy/recover.h"
 #include "writer/file/file.h"
@@ -283,10 +284,10 @@ enum tbed_status tbed_recover_write(struct tbed_recover *recover, int fd)
     if (result != 0)
         return tbed_fail(recover->error,
                          result == ENOSPC || result == EDQUOT ? TBED_ERR_DISK_FULL : TBED_ERR_WRITE, result);
-    output.map = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (output.map == MAP_FAILED)
+    output.map = tbed_shared_map(fd, nbytes, PROT_READ | PROT_WRITE);
+    if (output.map == NULL)
         return tbed_fail(recover->error, TBED_ERR_MAP, errno);
     enum tbed_status status = write_mapped(&output, nbytes, fd);
-    munmap(output.map, nbytes);
+    tbed_shared_unmap(output.map, nbytes);
     return status;
 }

@@ -17,6 +17,7 @@
 #include "format/file/directory.h"
 #include "format/file/mark.h"
 #include "writer/base/fail.h"
+#include "writer/base/memory.h"
 #include "writer/base/shared_words.h"
 #include "writer/file/file.h"
 #include "writer/pages/pages.h"
@@ -294,11 +295,11 @@ static enum tbed_status seal_open_file(int fd, struct tbed_error *error)
                             UINT64_MAX);
     if (status.st_size == 0)
         return tbed_fail_at(error, TBED_ERR_EMPTY, 0, 0);
-    size_t map_nbytes = (size_t)status.st_size;
-    void *map = mmap(NULL, map_nbytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (map == MAP_FAILED)
+    uint64_t map_nbytes = (uint64_t)status.st_size;
+    void *map = tbed_shared_map(fd, map_nbytes, PROT_READ | PROT_WRITE);
+    if (map == NULL)
         return tbed_fail_at(error, TBED_ERR_MAP, errno, UINT64_MAX);
-    enum tbed_status result = tbed_header_check(map, map_nbytes, &fields, error);
+    enum tbed_status result = tbed_header_check(map, (size_t)map_nbytes, &fields, error);
     if (result == TBED_OK) {
         sealing.map = map;
         sealing.map_nbytes = map_nbytes;
@@ -309,7 +310,7 @@ static enum tbed_status seal_open_file(int fd, struct tbed_error *error)
         sealing.ring_page_count = fields.ring_page_count;
         result = seal_by_state(&sealing, map_nbytes);
     }
-    munmap(map, map_nbytes);
+    tbed_shared_unmap(map, map_nbytes);
     return result;
 }
 

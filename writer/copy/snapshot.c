@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #include "writer/base/fail.h"
+#include "writer/base/kernel.h"
+#include "writer/base/memory.h"
 #include "writer/base/shared_words.h"
 #include "writer/copy/copy.h"
 #include "writer/file/file.h"
@@ -133,15 +135,15 @@ static enum tbed_status write_to(struct snapshot *snapshot, int fd)
     if (result != 0)
         return tbed_fail(snapshot->error,
                          result == ENOSPC || result == EDQUOT ? TBED_ERR_DISK_FULL : TBED_ERR_WRITE, result);
-    snapshot->copy.out = mmap(NULL, out_nbytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (snapshot->copy.out == MAP_FAILED)
+    snapshot->copy.out = tbed_shared_map(fd, out_nbytes, PROT_READ | PROT_WRITE);
+    if (snapshot->copy.out == NULL)
         return tbed_fail(snapshot->error, TBED_ERR_MAP, errno);
     guard_enter(snapshot, snapshot->copy.out, out_nbytes, &snapshot->out_is_lost);
     enum tbed_status status = write_mapped(snapshot, fd, out_nbytes);
     guard_leave(snapshot, snapshot->copy.out);
     if (snapshot->out_is_lost)
         status = tbed_fail(snapshot->error, TBED_ERR_WRITE, EIO);
-    munmap(snapshot->copy.out, out_nbytes);
+    tbed_shared_unmap(snapshot->copy.out, out_nbytes);
     return status;
 }
 
@@ -149,7 +151,7 @@ static void close_source(struct snapshot *snapshot)
 {
     guard_leave(snapshot, snapshot->copy.map);
     if (snapshot->copy.map != NULL)
-        munmap((void *)(uintptr_t)snapshot->copy.map, snapshot->nbytes);
+        tbed_shared_unmap(snapshot->copy.map, snapshot->nbytes);
     snapshot->copy.map = NULL;
 }
 
@@ -163,13 +165,13 @@ static enum tbed_status open_source(struct snapshot *snapshot, int fd)
                          S_ISDIR(status.st_mode) ? TBED_ERR_IS_DIRECTORY : TBED_ERR_NOT_REGULAR, 0);
     if (status.st_size == 0)
         return tbed_fail(snapshot->error, TBED_ERR_EMPTY, 0);
-    void *map = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, fd, 0);
-    if (map == MAP_FAILED)
+    void *map = tbed_shared_map(fd, (uint64_t)status.st_size, PROT_READ);
+    if (map == NULL)
         return tbed_fail(snapshot->error, TBED_ERR_MAP, errno);
     snapshot->copy.map = map;
     snapshot->nbytes = (uint64_t)status.st_size;
     guard_enter(snapshot, map, snapshot->nbytes, &snapshot->source_is_lost);
-    return tbed_header_check(map, snapshot->nbytes, &snapshot->copy.fields, snapshot->error);
+    return tbed_header_check(map, (size_t)snapshot->nbytes, &snapshot->copy.fields, snapshot->error);
 }
 
 /* Counts the pages that are both claimed and in the file. */
@@ -269,9 +271,9 @@ static enum tbed_status new_file_close(struct new_file *file, enum tbed_status s
 {
     bool has_work = file->work[0] != 0;
     if (status == TBED_OK) {
-        bool is_named = has_work
-                            ? renameat2(AT_FDCWD, file->work, AT_FDCWD, file->path, RENAME_NOREPLACE) == 0
-                            : tbed_file_name(file->fd, file->path);
+        bool is_named =
+            has_work ? tbed_rename(AT_FDCWD, file->work, AT_FDCWD, file->path, TBED_RENAME_NOREPLACE) == 0
+                     : tbed_file_name(file->fd, file->path);
         if (!is_named)
             status = tbed_fail(error, errno == EEXIST ? TBED_ERR_EXISTS : TBED_ERR_WRITE,
                                errno == EEXIST ? 0 : errno);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "writer/base/fail.h"
+#include "writer/base/kernel.h"
 #include "writer/base/sandbox_state.h"
 #include "writer/file/file.h"
 

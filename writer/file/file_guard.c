@@ -10,10 +10,9 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "writer/base/kernel.h"
 #include "writer/file/file_guard.h"
 
 #define RANGES_MAX  128
@@ -115,8 +114,8 @@ static bool replace(uint8_t *start, uint64_t nbytes)
 {
     int protection = PROT_READ | PROT_WRITE, flags = MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
     /* Not mmap(), which a preloaded library may record. Shared memory is not subject to RLIMIT_DATA. */
-    return syscall(SYS_mmap, start, nbytes, protection, flags | MAP_PRIVATE, -1, 0) != -1 ||
-           syscall(SYS_mmap, start, nbytes, protection, flags | MAP_SHARED, -1, 0) != -1;
+    return syscall(TBED_SYS_MMAP, start, (size_t)nbytes, protection, flags | MAP_PRIVATE, -1, 0) != -1 ||
+           syscall(TBED_SYS_MMAP, start, (size_t)nbytes, protection, flags | MAP_SHARED, -1, 0) != -1;
 }
 
 static uint64_t window_nbytes(const struct tbed_guarded *range)

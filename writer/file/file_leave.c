@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "format/file/directory.h"
+#include "writer/base/memory.h"
 #include "writer/base/shared_words.h"
 #include "writer/file/file.h"
 #include "writer/file/file_guard.h"
@@ -48,15 +49,15 @@ static void shut_if_alone(const struct tbed_file *file, int fd)
     if (tbed_descriptor_lock(fd, LOCK_EX | LOCK_NB) != 0 || fstat(fd, &status) != 0 ||
         (uint64_t)status.st_size < page_nbytes)
         return;
-    size_t nbytes = (size_t)status.st_size;
-    void *map = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (map == MAP_FAILED)
+    uint64_t nbytes = (uint64_t)status.st_size;
+    void *map = tbed_shared_map(fd, nbytes, PROT_READ | PROT_WRITE);
+    if (map == NULL)
         return;
     tbed_guard_enter(file, map, nbytes, &is_lost);
     if (tbed_shared_load(&((struct tbed_disk_header *)map)->writer_count) == 0)
         tbed_file_shut(map, nbytes, page_nbytes, fd);
     tbed_guard_leave(file, map);
-    munmap(map, nbytes);
+    tbed_shared_unmap(map, nbytes);
 }
 
 void tbed_file_leave(const struct tbed_file *file, int fd, uint64_t file_id)

@@ -13,10 +13,11 @@
 #include "writer/file/file.h"
 #include "writer/file/file_guard.h"
 
-#define MAP_NBYTES_MIN ((uint64_t)64 << 20)
+#define MAP_NBYTES_MIN ((size_t)64 << 20)
+#define MAP_NBYTES_MAX (SIZE_MAX / 4) /* 1 GiB where an address has 32 bits */
 
 /* Kept out of core dumps, and faulted in page by page without neighbours: a small process touches few pages. */
-static void advise_few(void *map, uint64_t nbytes)
+static void advise_few(void *map, size_t nbytes)
 {
     madvise(map, nbytes, MADV_DONTDUMP);
     madvise(map, nbytes, MADV_RANDOM);
@@ -38,11 +39,12 @@ static void guard(struct tbed_file *file)
     file->is_guarded = file->is_guarded && tbed_guard_add(&range);
 }
 
-/* Reserves address space for all that the file may become, or less where the process is limited. */
+/* Reserves address space for all that the file may become, or less where the process is limited; never less than a ring. */
 enum tbed_status tbed_file_map(struct tbed_file *file, uint64_t max_nbytes, struct tbed_error *error)
 {
-    uint64_t nbytes = max_nbytes & ~(uint64_t)(file->page_nbytes - 1);
-    for (;;) {
+    size_t nbytes = max_nbytes < MAP_NBYTES_MAX ? (size_t)max_nbytes : MAP_NBYTES_MAX;
+    uint64_t least_nbytes = ((uint64_t)file->fields.ring_page_count + 1) * file->page_nbytes;
+    for (nbytes -= nbytes % file->page_nbytes; nbytes >= least_nbytes;) {
         void *map = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file->fd, 0);
         if (map != MAP_FAILED) {
             file->map = map;
@@ -54,8 +56,9 @@ enum tbed_status tbed_file_map(struct tbed_file *file, uint64_t max_nbytes, stru
         /* valgrind reports EINVAL for sizes that are too large */
         if ((errno != ENOMEM && errno != EINVAL) || nbytes / 2 < MAP_NBYTES_MIN)
             return tbed_fail(error, TBED_ERR_MAP, errno);
-        nbytes = nbytes / 2 & ~(uint64_t)(file->page_nbytes - 1);
+        nbytes = nbytes / 2 - nbytes / 2 % file->page_nbytes;
     }
+    return tbed_fail(error, TBED_ERR_MAP, ENOMEM);
 }
 
 /*

@@ -72,6 +72,11 @@ static enum tbed_status create_file(struct tbed_file *file, const struct tbed_wr
     return TBED_OK;
 }
 
+static size_t size_of(const struct stat *status)
+{
+    return (uint64_t)status->st_size < SIZE_MAX ? (size_t)status->st_size : SIZE_MAX;
+}
+
 static enum tbed_status join_file(struct tbed_file *file, const struct tbed_writer_options *options,
                                   struct tbed_error *error)
 {
@@ -85,7 +90,7 @@ static enum tbed_status join_file(struct tbed_file *file, const struct tbed_writ
     struct stat status;
     fstat(file->fd, &status);
     /* The check reads 776 bytes and compares the page size with the size of the file that it is given. */
-    size_t size_seen = nbytes < (ssize_t)sizeof first ? (size_t)nbytes : (size_t)status.st_size;
+    size_t size_seen = nbytes < (ssize_t)sizeof first ? (size_t)nbytes : size_of(&status);
     enum tbed_status result = tbed_header_check(&first, size_seen, &file->fields, error);
     if (result != TBED_OK)
         return result;

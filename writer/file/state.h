@@ -51,41 +51,41 @@ struct tbed_process {
 
 /* growth.c; the retry, page.c. */
 struct tbed_growth {
-    uint64_t backed_pages; /* the disk below this is allocated; atomic, changed under grow_lock */
+    tbed_word backed_pages; /* the disk below this is allocated; atomic, changed under grow_lock */
     /* A file that was joined may have bytes in pages below this that are not claimed. */
     uint64_t found_pages;
     uint64_t step_nbytes;
-    uint64_t retry_ns; /* atomic: no page before this time of CLOCK_MONOTONIC; 0: now */
+    tbed_word retry_ns; /* atomic: no page before this time of CLOCK_MONOTONIC; 0: now */
     uint32_t retry_cause;
     uint64_t full_page_count; /* in a series: the next file is due when this one has so many; 0: no limit */
 };
 
 /* usable.c */
 struct tbed_drops {
-    uint64_t after_close;
-    uint64_t at_faults; /* atomic: stores that found no file, not counted in the map yet */
+    tbed_word after_close;
+    tbed_word at_faults; /* atomic: stores that found no file, not counted in the map yet */
 };
 
 /* Shared by recorders and the helper thread (helper_wake.c, life/helper.c); all atomic. */
 struct tbed_helper_link {
     bool is_running;
     bool is_asleep;
-    uint32_t wake;            /* futex */
-    uint64_t populated_pages; /* pages below this were faulted in; 0: none, or all were given back */
-    uint64_t ahead_nbytes;    /* the lead that the helper keeps */
+    uint32_t wake;             /* futex */
+    tbed_word populated_pages; /* pages below this were faulted in; 0: none, or all were given back */
+    tbed_word ahead_nbytes;    /* the lead that the helper keeps */
 };
 
 /* seal_queue.c: many producers, one consumer. */
 struct tbed_seal_queue {
-    uint64_t head, tail;
-    uint64_t slots[TBED_SEAL_QUEUE_COUNT]; /* page << 32 | used; 0: not there yet */
+    tbed_word head, tail;
+    tbed_word slots[TBED_SEAL_QUEUE_COUNT]; /* page << 32 | used; 0: not there yet */
 };
 
 /* ring.c: this process's part of a flight recorder. */
 struct tbed_ring {
-    uint64_t ready_head, ready_tail;       /* atomic */
+    tbed_word ready_head, ready_tail;      /* atomic */
     uint32_t ready[TBED_RING_READY_COUNT]; /* pages taken and zeroed ahead */
-    uint64_t retry_ns;                     /* atomic: all pages were held */
+    tbed_word retry_ns;                    /* atomic: all pages were held */
     bool keeps_no_ended; /* atomic: according to the last census, no other pages were left */
 };
 
@@ -101,7 +101,7 @@ struct tbed_file {
 
     struct tbed_header_fields fields;
     uint8_t *map;
-    uint64_t map_nbytes; /* also the limit of the file's size */
+    size_t map_nbytes; /* also the limit of the file's size */
     uint32_t page_nbytes;
     uint32_t page_shift;
     int fd;

@@ -13,13 +13,10 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <linux/futex.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
+#include "writer/base/kernel.h"
 #include "writer/base/sandbox_state.h"
 #include "writer/base/shared_words.h"
 #include "writer/file/file.h"
@@ -116,7 +113,7 @@ static bool populate_step(struct tbed_helper *helper)
     uint64_t count = target - link->populated_pages < chunk ? target - link->populated_pages : chunk;
     if (!tbed_file_back(file, link->populated_pages + count - 1, &cause))
         return false;
-    madvise(file->map + (link->populated_pages << file->page_shift), count << file->page_shift,
+    madvise(file->map + (link->populated_pages << file->page_shift), (size_t)(count << file->page_shift),
             MADV_POPULATE_WRITE);
     __atomic_store_n(&link->populated_pages, link->populated_pages + count, __ATOMIC_RELEASE);
     return true;
@@ -157,7 +154,7 @@ static void give_back(struct tbed_helper *helper)
     __atomic_store_n(&link->ahead_nbytes, AHEAD_NBYTES_MIN, __ATOMIC_RELAXED);
     __atomic_store_n(&link->populated_pages, 0,
                      __ATOMIC_SEQ_CST); /* from now on, whoever claims a page wakes us */
-    madvise(file->map, end, MADV_DONTNEED);
+    madvise(file->map, (size_t)end, MADV_DONTNEED);
 }
 
 /*
@@ -202,12 +199,8 @@ static void sleep_until_woken(struct tbed_helper *helper, uint32_t wake, uint64_
     struct tbed_file *file = &helper->store->file;
     struct tbed_helper_link *link = &file->helper_link;
     uint64_t wait_ns = least(quiet_left_ns(helper), longest_ns);
-    struct timespec timeout = {.tv_sec = (time_t)(wait_ns / 1000000000u),
-                               .tv_nsec = (long)(wait_ns % 1000000000u)};
     __atomic_store_n(&link->is_asleep, true, __ATOMIC_SEQ_CST);
-    long result = syscall(SYS_futex, &link->wake, FUTEX_WAIT_PRIVATE, wake,
-                          wait_ns != UINT64_MAX ? &timeout : NULL, NULL, 0);
-    bool has_timed_out = result != 0 && errno == ETIMEDOUT;
+    bool has_timed_out = tbed_futex_wait(&link->wake, wake, wait_ns) != 0 && errno == ETIMEDOUT;
     __atomic_store_n(&link->is_asleep, false, __ATOMIC_SEQ_CST);
     if (!has_timed_out)
         helper->thread.has_memory = true;

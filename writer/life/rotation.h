@@ -17,17 +17,17 @@ struct tbed_closed_file {
     uint64_t file_id; /* because the inode number of a removed file is used again */
 };
 
-struct tbed_rotation {      /* all but 'next_ns' and 'retry_ns': changed under rotate_lock */
-    uint64_t carried_pages; /* pages that the file began with; atomic */
-    uint64_t interval_ns;   /* 0: none */
-    uint64_t next_ns;       /* atomic: CLOCK_MONOTONIC */
-    uint64_t retry_ns;      /* atomic: a rotation failed; not before this */
-    uint64_t series_id;     /* the id of its first file */
-    uint64_t previous_id;   /* of the file before; 0: none */
-    uint32_t failed_count;  /* failed rotations since the file was begun */
-    uint32_t number;        /* of the file in the series, from 1 */
-    uint32_t name_number;   /* of the newest closed file's name */
-    uint32_t keep;          /* 0: all */
+struct tbed_rotation {       /* all but 'next_ns' and 'retry_ns': changed under rotate_lock */
+    tbed_word carried_pages; /* pages that the file began with; atomic */
+    uint64_t interval_ns;    /* 0: none */
+    tbed_word next_ns;       /* atomic: CLOCK_MONOTONIC */
+    tbed_word retry_ns;      /* atomic: a rotation failed; not before this */
+    uint64_t series_id;      /* the id of its first file */
+    uint64_t previous_id;    /* of the file before; 0: none */
+    uint32_t failed_count;   /* failed rotations since the file was begun */
+    uint32_t number;         /* of the file in the series, from 1 */
+    uint32_t name_number;    /* of the newest closed file's name */
+    uint32_t keep;           /* 0: all */
     uint64_t closed_count;
     struct tbed_closed_file *closed; /* the newest 'keep' of them */
     bool by_helper;                  /* the rotation that is under way */

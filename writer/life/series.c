@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "writer/base/fail.h"
+#include "writer/base/kernel.h"
 #include "writer/base/memory.h"
 #include "writer/base/shared_words.h"
 #include "writer/file/file.h"
@@ -162,8 +163,8 @@ enum tbed_status tbed_series_exchange(struct tbed_writer *writer, bool *is_named
     *is_named_ret = lstat(file->path, &status) == 0;
     if (*is_named_ret && (status.st_ino != file->inode || status.st_dev != file->device))
         return tbed_fail(error, TBED_ERR_EXISTS, 0);
-    unsigned flags = *is_named_ret ? RENAME_EXCHANGE : RENAME_NOREPLACE;
-    if (renameat2(AT_FDCWD, writer->rotation.name, AT_FDCWD, file->path, flags) != 0)
+    unsigned flags = *is_named_ret ? TBED_RENAME_EXCHANGE : TBED_RENAME_NOREPLACE;
+    if (tbed_rename(AT_FDCWD, writer->rotation.name, AT_FDCWD, file->path, flags) != 0)
         return tbed_fail(error, TBED_ERR_WRITE, errno);
     return TBED_OK;
 }
@@ -171,8 +172,8 @@ enum tbed_status tbed_series_exchange(struct tbed_writer *writer, bool *is_named
 void tbed_series_exchange_back(const struct tbed_writer *writer, bool is_named)
 {
     const struct tbed_file *file = tbed_file_of(writer);
-    renameat2(AT_FDCWD, file->path, AT_FDCWD, writer->rotation.name,
-              is_named ? RENAME_EXCHANGE : RENAME_NOREPLACE);
+    tbed_rename(AT_FDCWD, file->path, AT_FDCWD, writer->rotation.name,
+                is_named ? TBED_RENAME_EXCHANGE : TBED_RENAME_NOREPLACE);
 }
 
 static bool is_closed_file(const char *name, dev_t device, const struct tbed_closed_file *closed)

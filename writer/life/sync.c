@@ -77,7 +77,7 @@ static int write_pages(const struct tbed_file *file)
     int result = -1;
     errno = EINTR;
     for (int i = 0; i < TRIES_MAX && result != 0 && errno == EINTR; i++)
-        result = msync(file->map, nbytes < file->map_nbytes ? nbytes : file->map_nbytes, MS_SYNC);
+        result = msync(file->map, nbytes < file->map_nbytes ? (size_t)nbytes : file->map_nbytes, MS_SYNC);
     return result == 0 ? 0 : errno;
 }
 

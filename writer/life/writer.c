@@ -10,6 +10,7 @@
 
 #include "format/base/sized.h"
 #include "writer/base/fail.h"
+#include "writer/base/kernel.h"
 #include "writer/base/memory.h"
 #include "writer/base/sandbox_state.h"
 #include "writer/file/file.h"

@@ -32,7 +32,7 @@ struct person {
 };
 
 struct tbed_census {
-    uint64_t made_at; /* ring pages handed out; atomic */
+    tbed_word made_at; /* ring pages handed out; atomic */
     uint32_t newest_count;
     size_t person_count; /* the table's size, a power of two */
     struct person *persons;

@@ -3,12 +3,9 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include <linux/futex.h>
 #include <signal.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
+#include "writer/base/kernel.h"
 #include "writer/base/sandbox_state.h"
 #include "writer/pages/pages.h"
 
@@ -18,7 +15,7 @@ void tbed_helper_wake(struct tbed_helper_link *link)
 {
     __atomic_fetch_add(&link->wake, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&link->is_asleep, __ATOMIC_SEQ_CST))
-        syscall(SYS_futex, &link->wake, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+        tbed_futex_wake_one(&link->wake);
 }
 
 bool tbed_helper_is_busy(const struct tbed_file *file)

@@ -81,7 +81,7 @@ static void release_below(struct tbed_file *file, uint64_t page)
 {
     uint64_t interval = RESIDENT_NBYTES >> file->page_shift;
     if (file->clock.is_given && page % interval == 0)
-        madvise(file->map, page << file->page_shift, MADV_DONTNEED);
+        madvise(file->map, (size_t)(page << file->page_shift), MADV_DONTNEED);
 }
 
 /* The helper's lead over the recorders is down to half of what it should be. */

@@ -112,7 +112,7 @@ void tbed_entry_note_last(struct tbed_disk_entry *entry, uint32_t stream, struct
         if (now.count != mark.count || !tbed_mark_has_block(now) ||
             tbed_word32_load(&entry->stream) != stream)
             return;
-    } while (!__atomic_compare_exchange_n((uint64_t *)(void *)entry, &first, first | last, false,
+    } while (!__atomic_compare_exchange_n((tbed_word *)(void *)entry, &first, first | last, false,
                                           __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
 }
 

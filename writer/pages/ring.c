@@ -17,6 +17,7 @@
 
 #include "format/file/directory.h"
 #include "format/file/mark.h"
+#include "writer/base/kernel.h"
 #include "writer/base/memory.h"
 #include "writer/base/sandbox_state.h"
 #include "writer/base/shared_words.h"
@@ -148,7 +149,7 @@ static void hand_move(struct tbed_file *file, uint64_t given)
 {
     tbed_le64 *hand = &tbed_shared(file)->ring_pages_given;
     for (uint64_t now = tbed_shared_load(hand); now <= given;)
-        if (__atomic_compare_exchange_n((uint64_t *)(void *)hand, &now, given + 1, true, __ATOMIC_ACQ_REL,
+        if (__atomic_compare_exchange_n((tbed_word *)(void *)hand, &now, given + 1, true, __ATOMIC_ACQ_REL,
                                         __ATOMIC_RELAXED))
             return;
 }

@@ -34,7 +34,7 @@ bool tbed_seal_queue_put(struct tbed_file *file, uint8_t *block, uint32_t used_n
 
 static uint64_t take(struct tbed_seal_queue *queue)
 {
-    uint64_t *slot = &queue->slots[queue->tail % TBED_SEAL_QUEUE_COUNT];
+    tbed_word *slot = &queue->slots[queue->tail % TBED_SEAL_QUEUE_COUNT];
     uint64_t entry = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
     if (entry == 0)
         return 0;

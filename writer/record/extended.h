@@ -6,6 +6,8 @@
 #ifndef TRACEBED_WRITER_EXTENDED_H
 #define TRACEBED_WRITER_EXTENDED_H
 
+#include <stdint.h>
+
 #include "tracebed/writer.h"
 
 struct tbed_extended_event {

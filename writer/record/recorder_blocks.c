@@ -6,9 +6,9 @@
  * SPDX-License-Identifier: MIT
  */
 #include <errno.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "writer/base/kernel.h"
 #include "writer/base/sandbox_state.h"
 #include "writer/base/shared_words.h"
 #include "writer/file/file_guard.h"

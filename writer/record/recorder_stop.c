@@ -4,11 +4,9 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include <linux/membarrier.h>
 #include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
+#include "writer/base/kernel.h"
 #include "writer/file/usable.h"
 #include "writer/record/recorders.h"
 
@@ -18,8 +16,7 @@
 bool tbed_barrier_register(void)
 {
     static bool is_registered;
-    if (!__atomic_load_n(&is_registered, __ATOMIC_RELAXED) &&
-        syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0)
+    if (!__atomic_load_n(&is_registered, __ATOMIC_RELAXED) && tbed_barrier(TBED_BARRIER_REGISTER) != 0)
         return false;
     __atomic_store_n(&is_registered, true, __ATOMIC_RELAXED);
     return true;
@@ -31,7 +28,7 @@ bool tbed_barrier_register(void)
  */
 static bool barrier_for_all_threads(void)
 {
-    return tbed_barrier_register() && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
+    return tbed_barrier_register() && tbed_barrier(TBED_BARRIER_RUN) == 0;
 }
 
 /*

@@ -46,7 +46,7 @@ struct tbed_recorder_cold {
     bool is_unordered;      /* ticks may have gone back within the block */
     /* The block's first tick, or the least begin tick of its SPANs if that is lower. */
     uint64_t least_begin_tick;
-    uint64_t gap_count; /* drops that are not in the stream yet; atomic */
+    tbed_word gap_count; /* drops that are not in the stream yet; atomic */
     uint32_t gap_cause;
     uint32_t inherited_count; /* open spans that a parent began before the fork, the outermost; at most */
     uint64_t inherited_tick;  /* when they began for this process */

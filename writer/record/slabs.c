@@ -6,8 +6,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include <sys/mman.h>
 
+#include "writer/base/kernel.h"
 #include "writer/base/memory.h"
 #include "writer/base/sandbox_state.h"
 #include "writer/record/recorders.h"
@@ -19,8 +19,8 @@ static void *aligned_slab_alloc(void)
     uint8_t *pages = tbed_pages_alloc(2 * TBED_SLAB_NBYTES);
     if (pages == NULL)
         return NULL;
-    uint8_t *slab = (uint8_t *)tbed_round_up((uintptr_t)pages, TBED_SLAB_NBYTES);
-    size_t before = (size_t)(slab - pages);
+    size_t before = (size_t)(-(uintptr_t)pages % TBED_SLAB_NBYTES);
+    uint8_t *slab = pages + before;
     if (before > 0)
         munmap(pages, before);
     munmap(slab + TBED_SLAB_NBYTES, TBED_SLAB_NBYTES - before);

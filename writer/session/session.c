@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "writer/base/kernel.h"
 #include "writer/base/locks.h"
 #include "writer/base/sandbox_state.h"
 #include "writer/file/usable.h"
@@ -27,7 +27,7 @@ __thread struct tbed_thread tbed_thread_self;
 
 static pthread_key_t thread_key;
 static bool has_thread_key;
-static uint64_t interrupted_count; /* events of handlers that interrupted a start, a stop or a first event */
+static tbed_word interrupted_count; /* events of handlers that interrupted a start, a stop or a first event */
 static __thread char thread_name[TBED_PATTERN_NBYTES_MAX + 1];
 
 /* ---- Threads ---- */

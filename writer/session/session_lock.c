@@ -4,8 +4,8 @@
  * SPDX-License-Identifier: MIT
  */
 #include <errno.h>
-#include <sys/mman.h>
 
+#include "writer/base/kernel.h"
 #include "writer/base/locks.h"
 #include "writer/base/memory.h"
 #include "writer/session/session.h"

@@ -8,9 +8,7 @@
 #ifndef TRACEBED_FORMAT_H
 #define TRACEBED_FORMAT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <tracebed/types.h>
 
 #ifdef __cplusplus
 extern "C" {

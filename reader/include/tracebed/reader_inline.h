@@ -8,6 +8,8 @@
 #ifndef TRACEBED_READER_INLINE_H
 #define TRACEBED_READER_INLINE_H
 
+#include <stdint.h>
+
 void tbed_reader_info_sized(const struct tbed_reader *reader, struct tbed_trace_info *info_ret,
                             size_t info_nbytes);
 static inline void tbed_reader_info(const struct tbed_reader *reader, struct tbed_trace_info *info_ret)

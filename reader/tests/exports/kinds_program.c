@@ -9,6 +9,7 @@
 #include <tracebed/writer.h>
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>

@@ -46,7 +46,7 @@ struct tbed_recorder;
 
 /* ---- The writer ---- */
 
-#define TBED_PID_UNKNOWN UINT32_MAX
+#define TBED_PID_UNKNOWN 0xFFFFFFFFu
 
 struct tbed_writer_options {
     size_t size;    /* sizeof(struct tbed_writer_options) */

@@ -19,11 +19,11 @@
 struct tbed_recorder {
     uint64_t *cursor; /* the next event word */
     uint64_t *end;    /* of the block; NULL: no block, or stopped */
-    uint64_t base;    /* tick of delta 0 */
+    tbed_word base;   /* tick of delta 0 */
     uint8_t mark;     /* TBED_MARK_... */
     uint8_t idle;     /* the mark between records: READY, or SLOW if the clock is not the machine's counter */
     uint8_t saw_close; /* the owner has noticed tbed_writer_close() and no longer touches the pages */
-    uint8_t reserved[37];
+    uint8_t reserved[53 - 2 * sizeof(void *)]; /* 64 bytes on 32-bit machines too */
 };
 
 #define TBED_MARK_NONE    0 /* in a forked child */
@@ -43,8 +43,8 @@ struct tbed_recorder_kept {
     uint32_t deep_count;          /* open spans beyond the limit, which are only counted */
     uint32_t takes_given;         /* the writer has given ticks */
     struct tbed_recorder_cold *cold;
-    uint64_t given_tick; /* the latest given tick */
-    uint8_t reserved[8];
+    tbed_word given_tick; /* the latest given tick */
+    uint8_t reserved[40 - 4 * sizeof(void *)];
 };
 
 struct tbed_open_span {
@@ -87,7 +87,7 @@ static inline int tbed_has_open_span(struct tbed_recorder *recorder)
 
 static inline uint64_t tbed_counter_read(void)
 {
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__i386__)
     return __builtin_ia32_rdtsc(); /* <x86intrin.h>, for its name __rdtsc(), takes half a second to compile */
 #elif defined(__aarch64__)
     uint64_t ticks;
@@ -187,7 +187,7 @@ static inline void tbed_record_head_store(uint64_t *at, uint64_t head)
 static inline void tbed_recorder_commit(struct tbed_recorder *recorder, uint64_t *at, size_t nwords,
                                         uint64_t word)
 {
-    __atomic_store_n(at, word, __ATOMIC_RELEASE);
+    __atomic_store_n((tbed_word *)at, word, __ATOMIC_RELEASE);
     tbed_line_prefetch(at + TBED_PREFETCH_NWORDS);
     recorder->cursor = at + nwords;
 }

@@ -100,7 +100,7 @@ void tbed_thread_name_set(const char *name);
 /* ---- Categories ---- */
 
 struct tbed_site {
-    uint64_t state; /* generation << 32 | id */
+    tbed_word state; /* generation << 32 | id */
     const char *text;
     uint32_t flags; /* for a format */
 };

@@ -30,7 +30,8 @@
 inline struct tbed_argument tbed_value(std::string_view text)
 {
     struct tbed_argument value = tbed_value_text(text.data() != nullptr ? text.data() : "");
-    value.nbytes = text.size() < UINT32_MAX ? static_cast<uint32_t>(text.size()) : UINT32_MAX - 1;
+    value.nbytes = text.size() < TBED_NBYTES_UNMEASURED ? static_cast<uint32_t>(text.size())
+                                                        : TBED_NBYTES_UNMEASURED - 1;
     return value;
 }
 inline struct tbed_argument tbed_value(const std::string &text)
@@ -70,9 +71,7 @@ class session
 class span
 {
   public:
-    explicit span(std::string_view name) noexcept : span_(begin(name))
-    {
-    }
+    explicit span(std::string_view name) noexcept : span_(begin(name)) {}
     span(const span &) = delete;
     span &operator=(const span &) = delete;
     ~span()

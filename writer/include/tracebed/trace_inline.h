@@ -226,7 +226,7 @@ TBED_INLINE void tbed_counter_entered(struct tbed_category *category, struct tbe
         tbed_counter_record_category(recorder, id, tbed_category_id(category), &value);
     else if (value.type == TBED_ARG_F64)
         tbed_counter_record_f64(recorder, id, value.value.f64);
-    else if (value.type == TBED_ARG_U64 && value.value.u64 > INT64_MAX)
+    else if (value.type == TBED_ARG_U64 && value.value.u64 >> 63 != 0)
         tbed_counter_record_category(recorder, id, TBED_ID_INVALID, &value);
     else
         tbed_counter_record_i64(recorder, id, value.value.i64);
@@ -283,7 +283,7 @@ TBED_INLINE struct tbed_argument tbed_value_none(void)
     return value;
 }
 
-#define TBED_NBYTES_UNMEASURED UINT32_MAX /* of a text: measure it up to its terminator */
+#define TBED_NBYTES_UNMEASURED 0xFFFFFFFFu /* of a text: measure it up to its terminator */
 #define TBED_FORMAT_PLAIN      1u /* flags of a format: every text belongs to a %s without a precision */
 
 /* A text is as long as %s would print it, also for NULL. */
@@ -293,7 +293,7 @@ TBED_INLINE struct tbed_argument tbed_value_measured(struct tbed_argument value)
         const char *text = value.value.text != NULL ? value.value.text : "(null)";
         size_t nbytes = __builtin_strlen(text);
         value.value.text = text;
-        value.nbytes = nbytes < UINT32_MAX ? (uint32_t)nbytes : UINT32_MAX - 1;
+        value.nbytes = nbytes < TBED_NBYTES_UNMEASURED ? (uint32_t)nbytes : TBED_NBYTES_UNMEASURED - 1;
     }
     return value;
 }

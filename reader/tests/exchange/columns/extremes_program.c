@@ -12,6 +12,7 @@
 #include <tracebed/writer.h>
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

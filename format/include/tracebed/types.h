@@ -1,0 +1,30 @@
+/*
+ * tracebed/types.h: integers of a certain size, without a header of the C library.
+ *
+ * <stdint.h> decides, for the whole source file, which functions the C library declares: a program that defines
+ * _GNU_SOURCE behind it would not get them. So the headers of tracebed need nothing but the compiler's own, and work in
+ * front of such a definition as well as behind it. These types are those of <stdint.h>, which may be included too.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TRACEBED_TYPES_H
+#define TRACEBED_TYPES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef __INT8_TYPE__ int8_t;
+typedef __UINT8_TYPE__ uint8_t;
+typedef __INT16_TYPE__ int16_t;
+typedef __UINT16_TYPE__ uint16_t;
+typedef __INT32_TYPE__ int32_t;
+typedef __UINT32_TYPE__ uint32_t;
+typedef __INT64_TYPE__ int64_t;
+typedef __UINT64_TYPE__ uint64_t;
+typedef __INTPTR_TYPE__ intptr_t;
+typedef __UINTPTR_TYPE__ uintptr_t;
+
+/* For words that threads share. On 32-bit machines the alignment of uint64_t may be only 4. */
+typedef uint64_t tbed_word __attribute__((aligned(8)));
+
+#endif
