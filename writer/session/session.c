@@ -22,6 +22,8 @@
 #include "writer/session/session.h"
 #include "writer/session/start_file.h"
 
+#define NOTED_COUNT 512 /* names made at run time whose places are stored */
+
 /* The linker makes this a fixed offset in an executable. Anything stricter limits how many plugins can be loaded. */
 __thread struct tbed_thread tbed_thread_self;
 
@@ -138,12 +140,35 @@ uint32_t tbed_dynamic_id(const char *text)
     return tbed_string_intern(tbed_thread_self.writer, text, text != NULL ? strlen(text) : 0);
 }
 
+void tbed_place_describe(uint32_t id, const char *function, const char *file, uint32_t line)
+{
+    int kept_errno = errno;
+    struct tbed_frame_names place = {tbed_dynamic_id(function), tbed_dynamic_id(file), line};
+    tbed_location_describe(tbed_thread_self.writer, id, &place, 1);
+    errno = kept_errno;
+}
+
+void tbed_place_note(uint32_t id, const char *function, const char *file, uint32_t line)
+{
+    static tbed_word noted[NOTED_COUNT]; /* generation << 32 | id; the first id in a place keeps it */
+    tbed_word *at = &noted[id % NOTED_COUNT];
+    uint64_t known = __atomic_load_n(at, __ATOMIC_RELAXED), generation = tbed_thread_self.generation;
+    if (id == TBED_ID_INVALID || known >> 32 == generation)
+        return;
+    if (__atomic_compare_exchange_n(at, &known, generation << 32 | id, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED))
+        tbed_place_describe(id, function, file, line);
+}
+
 /* Threads that do this at the same time get the same id, so no lock is needed. */
 uint32_t tbed_site_resolve(struct tbed_site *site)
 {
     uint32_t id = tbed_dynamic_id(site->text);
-    if (id != TBED_ID_INVALID)
-        __atomic_store_n(&site->state, (uint64_t)tbed_thread_self.generation << 32 | id, __ATOMIC_RELAXED);
+    if (id == TBED_ID_INVALID)
+        return id;
+    if (site->file != NULL)
+        tbed_place_describe(id, site->function, site->file, site->line);
+    __atomic_store_n(&site->state, (uint64_t)tbed_thread_self.generation << 32 | id, __ATOMIC_RELAXED);
     return id;
 }
 

@@ -30,6 +30,8 @@ uint32_t tbed_sites_resolve(struct tbed_site *sites, size_t count)
     uint32_t names = names_resolve(sites + 1, count), id = tbed_dynamic_id(sites->text);
     if (names == TBED_ID_INVALID || id == TBED_ID_INVALID)
         return id;
+    if (sites->file != NULL)
+        tbed_place_describe(id, sites->function, sites->file, sites->line);
     __atomic_store_n(&sites[1].state, generation | names, __ATOMIC_RELAXED);
     __atomic_store_n(&sites->state, generation | id, __ATOMIC_RELEASE);
     return id;

@@ -126,19 +126,12 @@ static bool is_kept(struct tbed_logfile_site *site, const struct tbed_logfile_sc
            first == scope->site;
 }
 
-static void describe(const struct tbed_logfile_site *site, uint32_t id)
-{
-    struct tbed_frame_names place = {tbed_dynamic_id(site->function), tbed_dynamic_id(site->file),
-                                     site->line};
-    tbed_location_describe(tbed_thread_self.writer, id, &place, 1);
-}
-
 uint32_t tbed_logfile_resolve(struct tbed_logfile_site *site, const struct tbed_logfile_scope *scope)
 {
     int kept_errno = errno;
     uint32_t id = intern(site, scope);
     if (id != TBED_ID_INVALID && is_kept(site, scope)) {
-        describe(site, id);
+        tbed_place_describe(id, site->function, site->file, site->line);
         __atomic_store_n(&site->site.state, (uint64_t)tbed_thread_self.generation << 32 | id,
                          __ATOMIC_RELAXED);
     }

@@ -103,6 +103,9 @@ struct tbed_site {
     tbed_word state; /* generation << 32 | id */
     const char *text;
     uint32_t flags; /* for a format */
+    /* Where the macro is, stored with its first event in a trace; NULL: not the name of an event. */
+    uint32_t line;
+    const char *file, *function;
 };
 
 struct tbed_category {
@@ -185,6 +188,10 @@ bool tbed_thread_enter(void);
 void tbed_environment_obey(bool takes_rtl_logfile);
 uint32_t tbed_site_resolve(struct tbed_site *site);
 uint32_t tbed_dynamic_id(const char *text);
+/* Stores where in the program the name or format with that id is used. */
+void tbed_place_describe(uint32_t id, const char *function, const char *file, uint32_t line);
+/* The same for names made at run time: only once for each of them, and for some hundreds in a trace. */
+void tbed_place_note(uint32_t id, const char *function, const char *file, uint32_t line);
 struct tbed_recorder *tbed_track_enter(struct tbed_track *track);
 /* The same for a site with the names of 'count' arguments behind it. */
 uint32_t tbed_sites_resolve(struct tbed_site *sites, size_t count);
@@ -206,8 +213,13 @@ void tbed_counter_unit_describe(uint32_t id, const char *unit);
 
 /* ---- Spans, instants, counters ---- */
 
-/* A span from here to the end of the scope. It expands to two declarations, so put it in braces after an if. */
-#define TBED_SPAN(name)              TBED_SPAN_(&tbed_category_default, name, __COUNTER__)
+/*
+ * A span from here to the end of the scope; TBED_SPAN() has the name of the function. It expands to two declarations, so
+ * put it in braces after an if.
+ */
+#define TBED_SPAN(...)                                                                                       \
+    TBED_ONE_CHECK_(__VA_ARGS__);                                                                            \
+    TBED_SPAN_(&tbed_category_default, TBED_NAME_(__VA_ARGS__), __COUNTER__)
 #define TBED_SPAN_IN(category, name) TBED_SPAN_(&tbed_category_##category, name, __COUNTER__)
 /* With up to 8 arguments, each a name and a value: TBED_SPAN_ARGS("load", "bytes", n, "path", path). */
 #define TBED_SPAN_ARGS(...)              TBED_SPAN_ARGS_(&tbed_category_default, __COUNTER__, __VA_ARGS__)

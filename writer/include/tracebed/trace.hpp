@@ -7,6 +7,7 @@
  *     {
  *         TBED_SPAN_ARGS("load", "path", path);
  *         tracebed::span parse("parse");
+ *         tracebed::log("{} has {} bytes", path, path.size());
  *     }
  *
  *     int main()
@@ -15,7 +16,8 @@
  *         load("a.txt");
  *     }
  *
- * Nothing here throws an exception.
+ * Nothing here throws an exception, except that tracebed::log() does what std::format() does. It needs C++20 and a library
+ * with <format>.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,19 +27,16 @@
 #include <string>
 #include <string_view>
 #include <tracebed/writer.h>
-
-/* Texts with a length, as values of TBED_SPAN_ARGS and similar macros; they are copied into the event. */
-inline struct tbed_argument tbed_value(std::string_view text)
-{
-    struct tbed_argument value = tbed_value_text(text.data() != nullptr ? text.data() : "");
-    value.nbytes = text.size() < TBED_NBYTES_UNMEASURED ? static_cast<uint32_t>(text.size())
-                                                        : TBED_NBYTES_UNMEASURED - 1;
-    return value;
-}
-inline struct tbed_argument tbed_value(const std::string &text)
-{
-    return tbed_value(std::string_view(text));
-}
+#if __cplusplus >= 202002L
+#include <version>
+#endif
+#ifdef __cpp_lib_format
+#include <format>
+#include <utility>
+#endif
+#ifdef __cpp_lib_source_location
+#include <source_location>
+#endif
 
 namespace tracebed
 {
@@ -67,11 +66,25 @@ class session
     tbed_status status_;
 };
 
-/* A span with any name, which is looked up in a hash table. It may end before its scope does, on the same thread. */
+/*
+ * A span with any name, which is looked up in a hash table; without one, it has the name of the function. It may end before
+ * its scope does, on the same thread.
+ */
 class span
 {
   public:
-    explicit span(std::string_view name) noexcept : span_(begin(name)) {}
+    explicit span(std::string_view name = __builtin_FUNCTION(), const char *function = __builtin_FUNCTION(),
+                  const char *file = __builtin_FILE(), unsigned line = __builtin_LINE()) noexcept
+        : span_(begin(name, function, file, line))
+    {
+    }
+#ifdef __cpp_lib_source_location
+    /* Named by the function with its class and parameters. */
+    explicit span(const std::source_location &where) noexcept
+        : span_(begin(where.function_name(), where.function_name(), where.file_name(), where.line()))
+    {
+    }
+#endif
     span(const span &) = delete;
     span &operator=(const span &) = delete;
     ~span()
@@ -85,16 +98,35 @@ class span
     }
 
   private:
-    static tbed_span begin(std::string_view name) noexcept
+    static tbed_span begin(std::string_view name, const char *function, const char *file,
+                           unsigned line) noexcept
     {
         if (!tbed_enter(&tbed_category_default))
             return tbed_span_of(0);
-        uint32_t id = tbed_string_intern(tbed_thread_self.writer, name.data(), name.size());
+        uint32_t id = tbed_name_id(name);
+        tbed_place_note(id, function, file, line);
         tbed_begin_entered(&tbed_category_default, id);
         return tbed_span_of(tbed_thread_self.generation);
     }
     tbed_span span_;
 };
+
+#ifdef __cpp_lib_format
+/* A message that std::format() puts together when it is recorded, if a trace is running. */
+template <typename... VALUES>
+void log(tbed_severity severity, std::format_string<VALUES...> format, VALUES &&...values)
+{
+    if (!tbed_enter(&tbed_category_default))
+        return;
+    const std::string text = std::format(format, std::forward<VALUES>(values)...);
+    tbed_message_record(tbed_thread_self.recorder, severity, text.data(), text.size());
+}
+
+template <typename... VALUES> void log(std::format_string<VALUES...> format, VALUES &&...values)
+{
+    log(TBED_SEVERITY_INFORMATION, format, std::forward<VALUES>(values)...);
+}
+#endif
 
 } // namespace tracebed
 

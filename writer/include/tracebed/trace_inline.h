@@ -102,11 +102,10 @@ TBED_OUTLINE uint32_t tbed_begin_in(struct tbed_category *category, struct tbed_
     return tbed_thread_self.generation;
 }
 
-TBED_OUTLINE uint32_t tbed_begin_dynamic(struct tbed_category *category, const char *text)
+/* For a thread that has entered. */
+TBED_OUTLINE uint32_t tbed_begin_dynamic(struct tbed_category *category, uint32_t id)
 {
-    if (!tbed_enter(category))
-        return 0;
-    tbed_begin_entered(category, tbed_dynamic_id(text));
+    tbed_begin_entered(category, id);
     return tbed_thread_self.generation;
 }
 
@@ -141,10 +140,10 @@ TBED_INLINE struct tbed_span tbed_span_open(struct tbed_category *category, stru
     return tbed_span_of(tbed_do_begin(category, site));
 }
 
-/* The text is evaluated only if the category is enabled. */
-TBED_INLINE struct tbed_span tbed_span_open_dynamic(struct tbed_category *category, const char *text)
+/* The id is looked up only if the category is enabled. */
+TBED_INLINE struct tbed_span tbed_span_open_dynamic(struct tbed_category *category, uint32_t id)
 {
-    return tbed_span_of(tbed_begin_dynamic(category, text));
+    return tbed_span_of(tbed_begin_dynamic(category, id));
 }
 
 /* A span of a trace that has been stopped in the meantime has no end. */
@@ -182,10 +181,10 @@ TBED_OUTLINE void tbed_instant_in(struct tbed_category *category, struct tbed_si
         tbed_instant_entered(category, tbed_site_id(site));
 }
 
-TBED_OUTLINE void tbed_instant_dynamic(struct tbed_category *category, const char *text)
+/* For a thread that has entered. */
+TBED_OUTLINE void tbed_instant_dynamic(struct tbed_category *category, uint32_t id)
 {
-    if (tbed_enter(category))
-        tbed_instant_entered(category, tbed_dynamic_id(text));
+    tbed_instant_entered(category, id);
 }
 
 TBED_INLINE void tbed_do_instant(struct tbed_category *category, struct tbed_site *site)

@@ -10,6 +10,8 @@
 #ifndef TRACEBED_TRACE_VALUES_INLINE_H
 #define TRACEBED_TRACE_VALUES_INLINE_H
 
+#include <tracebed/trace_checks_inline.h>
+
 /* ---- Values ---- */
 
 struct tbed_id {
@@ -193,9 +195,11 @@ template <size_t NBYTES> constexpr const char *tbed_literal(const char (&text)[N
     return text;
 }
 
-#define TBED_VALUE_(x)        tbed_value(x)
-#define TBED_VALUE_LIST_(...) (tbed_value_list_make(__VA_ARGS__).at)
-#define TBED_LITERAL_(text)   tbed_literal(text)
+#define TBED_VALUE_(x)         tbed_value(x)
+#define TBED_VALUE_LIST_(...)  (tbed_value_list_make(__VA_ARGS__).at)
+#define TBED_LITERAL_(text)    tbed_literal(text)
+#define TBED_DYNAMIC_ID_(text) tbed_name_id(text)
+#include <tracebed/trace_cpp_inline.h>
 #else
 /* clang-format off */
 #define TBED_VALUE_(x) \
@@ -209,19 +213,13 @@ template <size_t NBYTES> constexpr const char *tbed_literal(const char (&text)[N
         signed char *: tbed_value_text, const signed char *: tbed_value_text, unsigned char *: tbed_value_text, \
         const unsigned char *: tbed_value_text, default: tbed_value_pointer)(x)
 /* clang-format on */
-#define TBED_VALUE_LIST_(...) ((struct tbed_argument[]){__VA_ARGS__})
-#define TBED_LITERAL_(text)   text
+#define TBED_VALUE_LIST_(...)  ((struct tbed_argument[]){__VA_ARGS__})
+#define TBED_LITERAL_(text)    text
+#define TBED_DYNAMIC_ID_(text) tbed_dynamic_id(text)
 #endif
-/* ---- Counting ---- */
+/* ---- Lists ---- */
 
-#define TBED_CAT_(a, b)               TBED_CAT_AGAIN_(a, b)
-#define TBED_CAT_AGAIN_(a, b)         a##b
-#define TBED_FIRST_(...)              TBED_FIRST_AGAIN_(__VA_ARGS__, 0)
-#define TBED_FIRST_AGAIN_(first, ...) first
 /* clang-format off */
-/* 1 ... 17 */
-#define TBED_COUNT_(...) TBED_COUNT_AGAIN_(__VA_ARGS__, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
-#define TBED_COUNT_AGAIN_(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13, _14, _15, _16, _17, count, ...) count
 /* The values that follow a format. */
 #define TBED_VALUES_2_(format, a) TBED_VALUE_(a)
 #define TBED_VALUES_3_(format, a, b) TBED_VALUE_(a), TBED_VALUE_(b)
@@ -240,14 +238,14 @@ template <size_t NBYTES> constexpr const char *tbed_literal(const char (&text)[N
 #define TBED_VALUES_16_(format, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o) TBED_VALUE_(a), TBED_VALUE_(b), TBED_VALUE_(c), TBED_VALUE_(d), TBED_VALUE_(e), TBED_VALUE_(f), TBED_VALUE_(g), TBED_VALUE_(h), TBED_VALUE_(i), TBED_VALUE_(j), TBED_VALUE_(k), TBED_VALUE_(l), TBED_VALUE_(m), TBED_VALUE_(n), TBED_VALUE_(o)
 #define TBED_VALUES_17_(format, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p) TBED_VALUE_(a), TBED_VALUE_(b), TBED_VALUE_(c), TBED_VALUE_(d), TBED_VALUE_(e), TBED_VALUE_(f), TBED_VALUE_(g), TBED_VALUE_(h), TBED_VALUE_(i), TBED_VALUE_(j), TBED_VALUE_(k), TBED_VALUE_(l), TBED_VALUE_(m), TBED_VALUE_(n), TBED_VALUE_(o), TBED_VALUE_(p)
 /* An event followed by names and values in turn: their number, the names, the values. An even number is an error. */
-#define TBED_SITES_3_(name, n1, v1) TBED_SITE_INIT_(name), TBED_SITE_INIT_(n1)
-#define TBED_SITES_5_(name, n1, v1, n2, v2) TBED_SITE_INIT_(name), TBED_SITE_INIT_(n1), TBED_SITE_INIT_(n2)
-#define TBED_SITES_7_(name, n1, v1, n2, v2, n3, v3) TBED_SITE_INIT_(name), TBED_SITE_INIT_(n1), TBED_SITE_INIT_(n2), TBED_SITE_INIT_(n3)
-#define TBED_SITES_9_(name, n1, v1, n2, v2, n3, v3, n4, v4) TBED_SITE_INIT_(name), TBED_SITE_INIT_(n1), TBED_SITE_INIT_(n2), TBED_SITE_INIT_(n3), TBED_SITE_INIT_(n4)
-#define TBED_SITES_11_(name, n1, v1, n2, v2, n3, v3, n4, v4, n5, v5) TBED_SITE_INIT_(name), TBED_SITE_INIT_(n1), TBED_SITE_INIT_(n2), TBED_SITE_INIT_(n3), TBED_SITE_INIT_(n4), TBED_SITE_INIT_(n5)
-#define TBED_SITES_13_(name, n1, v1, n2, v2, n3, v3, n4, v4, n5, v5, n6, v6) TBED_SITE_INIT_(name), TBED_SITE_INIT_(n1), TBED_SITE_INIT_(n2), TBED_SITE_INIT_(n3), TBED_SITE_INIT_(n4), TBED_SITE_INIT_(n5), TBED_SITE_INIT_(n6)
-#define TBED_SITES_15_(name, n1, v1, n2, v2, n3, v3, n4, v4, n5, v5, n6, v6, n7, v7) TBED_SITE_INIT_(name), TBED_SITE_INIT_(n1), TBED_SITE_INIT_(n2), TBED_SITE_INIT_(n3), TBED_SITE_INIT_(n4), TBED_SITE_INIT_(n5), TBED_SITE_INIT_(n6), TBED_SITE_INIT_(n7)
-#define TBED_SITES_17_(name, n1, v1, n2, v2, n3, v3, n4, v4, n5, v5, n6, v6, n7, v7, n8, v8) TBED_SITE_INIT_(name), TBED_SITE_INIT_(n1), TBED_SITE_INIT_(n2), TBED_SITE_INIT_(n3), TBED_SITE_INIT_(n4), TBED_SITE_INIT_(n5), TBED_SITE_INIT_(n6), TBED_SITE_INIT_(n7), TBED_SITE_INIT_(n8)
+#define TBED_SITES_3_(name, n1, v1) TBED_SITE_HERE_(name), TBED_SITE_INIT_(n1)
+#define TBED_SITES_5_(name, n1, v1, n2, v2) TBED_SITE_HERE_(name), TBED_SITE_INIT_(n1), TBED_SITE_INIT_(n2)
+#define TBED_SITES_7_(name, n1, v1, n2, v2, n3, v3) TBED_SITE_HERE_(name), TBED_SITE_INIT_(n1), TBED_SITE_INIT_(n2), TBED_SITE_INIT_(n3)
+#define TBED_SITES_9_(name, n1, v1, n2, v2, n3, v3, n4, v4) TBED_SITE_HERE_(name), TBED_SITE_INIT_(n1), TBED_SITE_INIT_(n2), TBED_SITE_INIT_(n3), TBED_SITE_INIT_(n4)
+#define TBED_SITES_11_(name, n1, v1, n2, v2, n3, v3, n4, v4, n5, v5) TBED_SITE_HERE_(name), TBED_SITE_INIT_(n1), TBED_SITE_INIT_(n2), TBED_SITE_INIT_(n3), TBED_SITE_INIT_(n4), TBED_SITE_INIT_(n5)
+#define TBED_SITES_13_(name, n1, v1, n2, v2, n3, v3, n4, v4, n5, v5, n6, v6) TBED_SITE_HERE_(name), TBED_SITE_INIT_(n1), TBED_SITE_INIT_(n2), TBED_SITE_INIT_(n3), TBED_SITE_INIT_(n4), TBED_SITE_INIT_(n5), TBED_SITE_INIT_(n6)
+#define TBED_SITES_15_(name, n1, v1, n2, v2, n3, v3, n4, v4, n5, v5, n6, v6, n7, v7) TBED_SITE_HERE_(name), TBED_SITE_INIT_(n1), TBED_SITE_INIT_(n2), TBED_SITE_INIT_(n3), TBED_SITE_INIT_(n4), TBED_SITE_INIT_(n5), TBED_SITE_INIT_(n6), TBED_SITE_INIT_(n7)
+#define TBED_SITES_17_(name, n1, v1, n2, v2, n3, v3, n4, v4, n5, v5, n6, v6, n7, v7, n8, v8) TBED_SITE_HERE_(name), TBED_SITE_INIT_(n1), TBED_SITE_INIT_(n2), TBED_SITE_INIT_(n3), TBED_SITE_INIT_(n4), TBED_SITE_INIT_(n5), TBED_SITE_INIT_(n6), TBED_SITE_INIT_(n7), TBED_SITE_INIT_(n8)
 #define TBED_NAMED_3_(name, n1, v1) TBED_VALUE_(v1), TBED_NONE_7_
 #define TBED_NAMED_5_(name, n1, v1, n2, v2) TBED_VALUE_(v1), TBED_VALUE_(v2), TBED_NONE_6_
 #define TBED_NAMED_7_(name, n1, v1, n2, v2, n3, v3) TBED_VALUE_(v1), TBED_VALUE_(v2), TBED_VALUE_(v3), TBED_NONE_5_
@@ -259,7 +257,8 @@ template <size_t NBYTES> constexpr const char *tbed_literal(const char (&text)[N
 /* clang-format on */
 
 /* clang-format off */
-#define TBED_SITE_INIT_(text) {0, TBED_LITERAL_(text), 0}
+#define TBED_SITE_INIT_(text) {0, TBED_LITERAL_(text), 0, 0, NULL, NULL}
+#define TBED_SITE_HERE_(text) {0, TBED_LITERAL_(text), 0, __LINE__, __FILE__, __func__}
 #define TBED_CATEGORY_INIT_(name, is_stored) {0, is_stored, TBED_SITE_INIT_(name), NULL, 0}
 /* clang-format on */
 
@@ -267,13 +266,13 @@ template <size_t NBYTES> constexpr const char *tbed_literal(const char (&text)[N
 
 #define TBED_SITE_(name, statement)                                                                          \
     do {                                                                                                     \
-        static struct tbed_site tbed_site_ = TBED_SITE_INIT_(name);                                          \
+        static struct tbed_site tbed_site_ = TBED_SITE_HERE_(name);                                          \
         statement;                                                                                           \
     } while (0)
 
 #define TBED_WHEN_ON_(category, name, statement)                                                             \
     do {                                                                                                     \
-        static struct tbed_site tbed_site_ = TBED_SITE_INIT_(name);                                          \
+        static struct tbed_site tbed_site_ = TBED_SITE_HERE_(name);                                          \
         if (tbed_enter(category))                                                                            \
             statement;                                                                                       \
     } while (0)
@@ -292,8 +291,8 @@ template <size_t NBYTES> constexpr const char *tbed_literal(const char (&text)[N
 
 #define TBED_INSTANT_DYNAMIC_(category, text)                                                                \
     do {                                                                                                     \
-        if (tbed_category_generation(category) != 0)                                                         \
-            tbed_instant_dynamic(category, text);                                                            \
+        if (tbed_enter(category))                                                                            \
+            tbed_instant_dynamic(category, TBED_DYNAMIC_ID_(text));                                          \
     } while (0)
 
 /* Calls 'act' with the names and values of a list. */
@@ -301,6 +300,7 @@ template <size_t NBYTES> constexpr const char *tbed_literal(const char (&text)[N
     TBED_ARGS_COUNTED_(act, category, TBED_COUNT_(__VA_ARGS__), __VA_ARGS__)
 #define TBED_ARGS_COUNTED_(act, category, count, ...)                                                        \
     do {                                                                                                     \
+        TBED_PAIRS_CHECK_(__VA_ARGS__);                                                                      \
         static struct tbed_site tbed_sites_[] = {TBED_CAT_(TBED_CAT_(TBED_SITES_, count), _)(__VA_ARGS__)};  \
         if (tbed_category_generation(category) != 0)                                                         \
             act(category, tbed_sites_, TBED_CAT_(TBED_CAT_(TBED_NAMED_, count), _)(__VA_ARGS__));            \
@@ -369,8 +369,9 @@ TBED_INLINE void tbed_format_refuse(const char *format)
 
 #define TBED_LOG_(category, severity, ...)                                                                   \
     do {                                                                                                     \
-        static struct tbed_site tbed_site_ = TBED_SITE_INIT_(TBED_FIRST_(__VA_ARGS__));                      \
+        static struct tbed_site tbed_site_ = TBED_SITE_HERE_(TBED_FIRST_(__VA_ARGS__));                      \
         TBED_FORMAT_CHECK_(__VA_ARGS__);                                                                     \
+        TBED_LOG_CHECK_(__VA_ARGS__);                                                                        \
         if (tbed_category_generation(category) != 0)                                                         \
             TBED_MESSAGE_(tbed_do_message, tbed_log_of(category, severity), &tbed_site_, __VA_ARGS__);       \
     } while (0)
@@ -427,17 +428,17 @@ struct tbed_span_guard {
 #endif
 
 #define TBED_SPAN_(category, name, number)                                                                   \
-    static struct tbed_site TBED_CAT_(tbed_site_, number) = TBED_SITE_INIT_(name);                           \
+    static struct tbed_site TBED_CAT_(tbed_site_, number) = TBED_SITE_HERE_(name);                           \
     TBED_SPAN_GUARD_(number, tbed_span_open(category, &TBED_CAT_(tbed_site_, number)))
 
 #define TBED_SPAN_DYNAMIC_(category, text, number)                                                           \
-    TBED_SPAN_GUARD_(number, tbed_category_generation(category) != 0                                         \
-                                 ? tbed_span_open_dynamic(category, text)                                    \
-                                 : tbed_span_of(0))
+    TBED_SPAN_GUARD_(number, tbed_enter(category) ? tbed_span_open_dynamic(category, TBED_DYNAMIC_ID_(text)) \
+                                                  : tbed_span_of(0))
 
 #define TBED_SPAN_ARGS_(category, number, ...)                                                               \
     TBED_SPAN_ARGS_COUNTED_(category, number, TBED_COUNT_(__VA_ARGS__), __VA_ARGS__)
 #define TBED_SPAN_ARGS_COUNTED_(category, number, count, ...)                                                \
+    TBED_PAIRS_CHECK_(__VA_ARGS__);                                                                          \
     static struct tbed_site TBED_CAT_(tbed_sites_, number)[] = {                                             \
         TBED_CAT_(TBED_CAT_(TBED_SITES_, count), _)(__VA_ARGS__)};                                           \
     TBED_SPAN_GUARD_(number,                                                                                 \

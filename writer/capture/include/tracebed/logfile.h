@@ -204,7 +204,7 @@ constexpr const char *tbed_logfile_same(const char *text)
     __extension__({                                                                                          \
         TBED_LOGFILE_DECIDE_FIXED_(module, author, text);                                                    \
         static struct tbed_logfile_site tbed_site_ = {                                                       \
-            {0, TBED_LOGFILE_PICK_(tbed_fixed_, text, TBED_LOGFILE_NONE_), 0},                               \
+            {0, TBED_LOGFILE_PICK_(tbed_fixed_, text, TBED_LOGFILE_NONE_), 0, 0, NULL, NULL},                \
             kind,                                                                                            \
             __LINE__,                                                                                        \
             __FILE__,                                                                                        \
