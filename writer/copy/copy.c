@@ -123,7 +123,8 @@ static void words_copy(uint8_t *to, const uint8_t *from, uint32_t nbytes)
 static uint8_t ordinal_bit(const struct tbed_block_fields *fields, const struct tbed_block_place *place)
 {
     bool has_one = fields->kind == TBED_BLOCK_CELLS || fields->kind == TBED_BLOCK_STRINGS;
-    return has_one && place->cell == 0 ? (uint8_t)(1u << fields->string_page % 8) : 0;
+    uint32_t bit = has_one && place->cell == 0 ? 1u << fields->string_page % 8 : 0;
+    return (uint8_t)bit;
 }
 
 enum copied { COPIED, NOT_THERE, LATE, DAMAGED };
