@@ -527,7 +527,7 @@ static void the_place_in_the_program_is_told(void **state)
     TBED_LOGFILE_CONTEXT_TRACE(log, "number %d", 7);
     TBED_LOGFILE_TRACE(made_at_run_time("text"));
     line_of(later, sizeof later, __LINE__ - 1);
-    TBED_LOG("of no place");
+    TBED_INSTANT_DYNAMIC("of no place");
     TBED_LOGFILE_END(log);
     tbed_stop();
     struct run run = RUN("dump", path);

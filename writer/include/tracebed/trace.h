@@ -36,7 +36,10 @@
  * some fifteen of those the loader refuses the next. The first event of a thread in a plugin may allocate memory, so it
  * must not be a signal handler's.
  *
- * Requires C11 or C++17, with gcc or clang. Source: spec/format.md, section 6.
+ * Where a macro is (function, file, line) is stored once per trace with its name; of two macros with one name, the last one
+ * counts. In C++, values may be enums and strings (whatever has data() and size()); see also trace.hpp.
+ *
+ * Requires C11 or C++17, with gcc or clang, for x86-64, 32-bit x86 or arm64, with glibc or musl. Source: spec/format.md, section 6.
  *
  * SPDX-License-Identifier: MIT
  */
