@@ -553,18 +553,25 @@ static void a_file_is_shut_only_if_it_has_all_its_pages(void **state)
     close(other.fd);
 }
 
+/* Leaves this process so many MiB of addresses. */
+static bool addresses_limit(unsigned left)
+{
+    unsigned long pages = 0;
+    FILE *statm = fopen("/proc/self/statm", "r");
+    if (statm == NULL || fscanf(statm, "%lu", &pages) != 1)
+        return false;
+    fclose(statm);
+    rlim_t most = (rlim_t)pages * 4096 + ((rlim_t)left << 20);
+    return setrlimit(RLIMIT_AS, &(struct rlimit){most, most}) == 0;
+}
+
 /* A map of 32 MiB would do for the moment, but not for what is recorded. */
 static int map_where_memory_is_short(void)
 {
     struct tbed_writer_options options = {.size = sizeof options, .no_helper = true};
     struct tbed_writer *writer = NULL;
     struct tbed_error error;
-    unsigned long pages = 0;
-    FILE *statm = fopen("/proc/self/statm", "r");
-    NEED(statm != NULL && fscanf(statm, "%lu", &pages) == 1);
-    fclose(statm);
-    rlim_t most = (rlim_t)pages * 4096 + ((rlim_t)48 << 20);
-    NEED(setrlimit(RLIMIT_AS, &(struct rlimit){most, most}) == 0);
+    NEED(addresses_limit(48));
     NEED(tbed_writer_open(test_path("short"), &options, &writer, &error) == TBED_ERR_MAP);
     NEED(writer == NULL && error.system_errno == ENOMEM);
     return 0;
@@ -577,6 +584,31 @@ static void a_small_map_will_not_do(void **state)
     skip(); /* the sanitizer needs the address space */
 #endif
     passes_in_a_child(map_where_memory_is_short);
+}
+
+/* The map may be smaller than the limit of the file, but not than a ring. */
+static int map_rings_where_memory_is_short(void)
+{
+    struct tbed_writer_options options = {
+        .size = sizeof options, .no_helper = true, .page_nbytes = 1 << 20, .ring_nbytes = 96 << 20};
+    struct tbed_writer *writer = NULL;
+    struct tbed_error error;
+    NEED(addresses_limit(100));
+    NEED(tbed_writer_open(test_path("ring"), &options, &writer, &error) == TBED_ERR_MAP);
+    NEED(writer == NULL && error.system_errno == ENOMEM && access(test_path("ring"), F_OK) != 0);
+    options.ring_nbytes = 32 << 20;
+    NEED(tbed_writer_open(test_path("ring"), &options, &writer, &error) == TBED_OK);
+    tbed_writer_close(writer);
+    return 0;
+}
+
+static void a_ring_is_mapped_completely(void **state)
+{
+    (void)state;
+#if TEST_IS_SANITIZED
+    skip(); /* the sanitizer needs the address space */
+#endif
+    passes_in_a_child(map_rings_where_memory_is_short);
 }
 
 static void a_file_that_cannot_be_mapped_changes_nothing(void **state)
@@ -641,6 +673,7 @@ int main(void)
         cmocka_unit_test(a_process_lives_as_long_as_its_open_file),
         cmocka_unit_test(a_file_is_shut_only_if_it_has_all_its_pages),
         cmocka_unit_test(a_small_map_will_not_do),
+        cmocka_unit_test(a_ring_is_mapped_completely),
         cmocka_unit_test(a_file_that_cannot_be_mapped_changes_nothing),
         cmocka_unit_test(drops_after_the_close_are_not_waited_for),
     };
