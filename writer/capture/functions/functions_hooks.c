@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
+#include <stdint.h>
 
 #include "writer/capture/functions/functions.h"
 

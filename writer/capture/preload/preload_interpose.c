@@ -9,6 +9,7 @@
 #define _GNU_SOURCE 1
 #include <errno.h>
 #include <malloc.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

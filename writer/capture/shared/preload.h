@@ -14,6 +14,7 @@
 #ifndef TRACEBED_PRELOAD_H
 #define TRACEBED_PRELOAD_H
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/types.h>
 #include <tracebed/writer.h>

@@ -8,6 +8,7 @@
 #define _GNU_SOURCE 1
 #include <elf.h>
 #include <link.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -10,6 +10,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#include <stdint.h>
 #include <string.h>
 
 #include "writer/capture/shared/preload_unwind.h"

@@ -22,6 +22,7 @@
 #include <limits.h>
 #include <link.h>
 #include <linux/futex.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>

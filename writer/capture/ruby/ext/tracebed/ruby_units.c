@@ -10,6 +10,7 @@
  */
 #include "ruby_tracebed.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
