@@ -55,7 +55,8 @@ struct tbed_disk_header {
 
     /* shared, changed atomically */
     tbed_le64 page_count;
-    uint8_t zero_520[56];
+    tbed_le64 free_cells; /* page, next cell << 32, log2 of the cell size << 48; 0: none */
+    uint8_t zero_528[48];
     tbed_le64 next_stream;
     tbed_le64 next_string_page;
     tbed_le64 next_reserved_id;
@@ -73,6 +74,7 @@ _Static_assert(offsetof(struct tbed_disk_header, clock_unit) == 96, "section 3.1
 _Static_assert(offsetof(struct tbed_disk_header, resolution_ns) == 112, "section 3.1");
 _Static_assert(offsetof(struct tbed_disk_header, checksum) == 248, "section 3.1");
 _Static_assert(offsetof(struct tbed_disk_header, page_count) == 512, "section 3.2");
+_Static_assert(offsetof(struct tbed_disk_header, free_cells) == 520, "section 3.2");
 _Static_assert(offsetof(struct tbed_disk_header, next_stream) == 576, "section 3.2");
 _Static_assert(offsetof(struct tbed_disk_header, state) == 608, "section 3.2");
 _Static_assert(offsetof(struct tbed_disk_header, drops) == 640, "section 3.2");

@@ -140,7 +140,7 @@ def check_shared(trace):
         page_count = -(-len(data) // size)
         check_directory(trace, page_count)
         return page_count
-    zeros = ((trace.header.size, 512), (520, 576), (612, 616), (624, 640), (712, 768), (776, 1024))
+    zeros = ((trace.header.size, 512), (528, 576), (612, 616), (624, 640), (712, 768), (776, 1024))
     if not all(is_zero(data, begin, end) for begin, end in zeros):
         trace.tell("SHARED_ZERO")
     if not trace.header.ring + 1 <= claimed <= M32:

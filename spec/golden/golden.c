@@ -42,10 +42,20 @@ void golden_counts(struct golden_file *file, uint64_t next_stream, uint64_t next
     header->next_reserved_id = tbed_le64_make(next_reserved);
 }
 
+static uint32_t shift_of(uint32_t nbytes)
+{
+    return (uint32_t)__builtin_ctz(nbytes);
+}
+
+/* The cells that are left are free for processes that join. */
 void golden_shut(struct golden_file *file)
 {
     struct tbed_disk_header *header = (struct tbed_disk_header *)file->bytes;
     header->state = tbed_le32_make(TBED_STATE_SHUT);
+    if (file->cells_offset != 0)
+        header->free_cells =
+            tbed_le64_make((uint64_t)shift_of(file->cell_nbytes) << 48 | (uint64_t)file->cells_used << 32 |
+                           file->cells_offset / file->page_nbytes);
     mend_file(file->bytes, file->nbytes, MEND_HEADER | MEND_BLOCKS | MEND_DIRECTORY | MEND_CLOSING);
 }
 
@@ -90,11 +100,6 @@ static struct golden_block begin(struct golden_file *file, size_t offset, uint32
         .base = tick,
         .last_tick = tick,
     };
-}
-
-static uint32_t shift_of(uint32_t nbytes)
-{
-    return (uint32_t)__builtin_ctz(nbytes);
 }
 
 struct golden_block golden_page(struct golden_file *file, const struct golden_start *start)

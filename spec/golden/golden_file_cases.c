@@ -121,7 +121,7 @@ const struct golden_case golden_file_cases[] = {
     {"HEADER_SIZE-large", "HEADER_SIZE@60", GOLDEN_ALL_LOST, HEADER(header_nbytes, 4, 512)},
 
     {"STATE", "STATE@608", .edit = spoil_state},
-    {"SHARED_ZERO", "SHARED_ZERO@520", .changes = {{575, 1, 1}}},
+    {"SHARED_ZERO", "SHARED_ZERO@528", .changes = {{575, 1, 1}}},
     {"SHARED_ZERO-state", "SHARED_ZERO@612", HEADER(zero_612, 1, 1)},
     {"SHARED_ZERO-ring", "SHARED_ZERO@624", .changes = {{639, 1, 1}}},
     {"SHARED_ZERO-drops", "SHARED_ZERO@712", .changes = {{712, 8, 1}}},

@@ -100,10 +100,9 @@ static bool must_leave(const struct tbed_recorder_cold *cold)
 }
 
 /*
- * The first block of a stream is a cell if the record and all open spans fit, so that a short thread takes 1 KiB instead
- * of 64. So is one after a block that was left for a sync when it had no more than that. Events from elsewhere may come
- * from any number of threads, all open at once: each gets a page only when it has filled as much in cells, so that at
- * most half of the file is empty.
+ * The first blocks of a stream are cells if the record and all open spans fit, so that a short thread takes 1 KiB instead
+ * of 64: it gets a page only when it has filled as much in cells, so that at most half of the file is empty however many
+ * threads and processes there are. So is a block after one that was left for a sync when it had no more than a cell.
  */
 static bool wants_cell(const struct tbed_recorder_cold *cold, size_t needed_nbytes)
 {
@@ -112,7 +111,7 @@ static bool wants_cell(const struct tbed_recorder_cold *cold, size_t needed_nbyt
     uint32_t depth = tbed_stack_depth(tbed_kept_of(cold->recorder));
     if (needed_nbytes > cell_nbytes / 2 || tbed_block_stored_count(cell_nbytes, depth) != depth)
         return false;
-    bool is_early = file->clock.is_given && cold->next_sequence < file->page_nbytes / cell_nbytes;
+    bool is_early = cold->next_sequence < tbed_early_cell_count(tbed_cold_store(cold));
     bool was_short = must_leave(cold) && cold->block != NULL &&
                      (size_t)((uint8_t *)cold->recorder->cursor - cold->block) <= cell_nbytes;
     return cold->next_sequence == 0 ||

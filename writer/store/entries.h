@@ -8,12 +8,23 @@
 
 #include "writer/store/store.h"
 
+/* ---- shared_cells.c ---- */
 uint32_t tbed_cell_nbytes(uint32_t page_nbytes);
+/*
+ * How many blocks a stream, or the strings or records of a process, have in cells before they get pages: they get the first
+ * page when they have filled as much, so that at most half of the file is empty.
+ */
+uint32_t tbed_early_cell_count(const struct tbed_store *store);
 /* Cells use up addresses that strings need, so those that could be pages get at most half of them. */
 bool tbed_has_spare_cells(const struct tbed_store *store);
-/* A cell of this process, its header not begun; NULL with the cause. */
+/* A cell that nobody else has, its header not begun; NULL with the cause. */
 uint8_t *tbed_cell_claim(struct tbed_store *store, uint64_t tick, uint32_t *string_page_ret,
                          enum tbed_drop_cause *cause_ret);
+/* A page with an ordinal, for strings or cells; NULL with the cause. */
+uint8_t *tbed_string_page_claim(struct tbed_store *store, uint32_t *ordinal_ret,
+                                enum tbed_drop_cause *cause_ret);
+
+/* ---- entries.c ---- */
 
 uint32_t tbed_entry_max_nbytes(const struct tbed_store *store);
 /*

@@ -23,7 +23,7 @@ struct tbed_block_writer {
     bool was_short; /* a sync ended the last block, which had no more than a cell has room for */
 };
 
-/* The page whose cells are handed out (entries.c). */
+/* A page of cells that no other process takes from (shared_cells.c). */
 struct tbed_cells {
     uint8_t *page;
     uint32_t next, sequence;

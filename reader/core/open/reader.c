@@ -32,7 +32,7 @@ static void check_shared_zeros(const struct tbed_reader *reader)
         size_t offset, end;
     } zeros[] = {
         {reader->header.fixed_nbytes, offsetof(struct tbed_disk_header, page_count)},
-        {offsetof(struct tbed_disk_header, zero_520), offsetof(struct tbed_disk_header, next_stream)},
+        {offsetof(struct tbed_disk_header, zero_528), offsetof(struct tbed_disk_header, next_stream)},
         {offsetof(struct tbed_disk_header, zero_612), offsetof(struct tbed_disk_header, ring_pages_given)},
         {offsetof(struct tbed_disk_header, zero_624), offsetof(struct tbed_disk_header, drops)},
         {offsetof(struct tbed_disk_header, drops[9]), offsetof(struct tbed_disk_header, closing_checksum)},

@@ -20,7 +20,7 @@
 #include "format/file/directory.h"
 #include "writer/tests/support.h"
 
-enum { PAGE_NBYTES = 4096, EVENT_COUNT = 20000, LOSSES_MAX = 8 };
+enum { PAGE_NBYTES = 4096, CELL_COUNT = 8, EVENT_COUNT = 20000, LOSSES_MAX = 8 };
 #define NEVER UINT64_MAX
 
 struct trace {
@@ -118,9 +118,10 @@ static struct tbed_block_fields fields_of(uint64_t page)
     return tbed_block_load(closed.bytes + page * PAGE_NBYTES);
 }
 
-/* Returns the page of the thread's block with this sequence number; block 0 is a cell. */
-static uint64_t page_of(uint32_t sequence)
+/* Returns the page of the thread's block number CELL_COUNT - 1 + 'number'; those below CELL_COUNT are cells. */
+static uint64_t page_of(uint32_t number)
 {
+    uint32_t sequence = CELL_COUNT - 1 + number;
     for (uint64_t page = 1; page < closed.nbytes / PAGE_NBYTES; page++) {
         struct tbed_block_fields fields = fields_of(page);
         if (fields.kind == TBED_BLOCK_EVENTS && fields.sequence == sequence)
@@ -309,11 +310,11 @@ static void a_damaged_second_block_of_a_number_is_no_missing_block(void **state)
 
 /* ---- Gaps ---- */
 
-static struct tbed_lost_info gap_at(uint32_t sequence)
+static struct tbed_lost_info gap_at(uint32_t number)
 {
-    struct tbed_lost_info lost = loss_of(page_of(sequence));
-    lost.first_tick = fields_of(page_of(sequence - 1)).first_tick;
-    lost.last_tick = fields_of(page_of(sequence + 1)).first_tick;
+    struct tbed_lost_info lost = loss_of(page_of(number));
+    lost.first_tick = fields_of(page_of(number - 1)).first_tick;
+    lost.last_tick = fields_of(page_of(number + 1)).first_tick;
     lost.nbytes = 0;
     return lost;
 }
@@ -431,11 +432,12 @@ static void a_missing_cell_is_also_a_loss_of_its_page(void **state)
     for (uint32_t cell = 1; cell < PAGE_NBYTES / cell_nbytes; cell++) {
         uint8_t *at = page_at(1) + cell * cell_nbytes;
         begin_with(&closed);
-        struct tbed_block_fields fields = tbed_block_load(at);
+        struct tbed_block_fields fields = tbed_block_load(at), next = tbed_block_load(at + cell_nbytes);
         if (fields.kind != TBED_BLOCK_EVENTS || fields.used_nbytes != cell_nbytes)
             continue;
+        assert_int_equal(next.sequence, 1);
         struct tbed_lost_info lost[] = {
-            {fields.stream, TBED_BLOCK_EVENTS, 0, 1, 0, fields_of(page_of(1)).first_tick, 0},
+            {fields.stream, TBED_BLOCK_EVENTS, 0, 1, 0, next.first_tick, 0},
             {page.stream, TBED_BLOCK_CELLS, page.sequence, 0, page.first_tick, NEVER, cell_nbytes},
         };
         memset(at, 0, cell_nbytes);
@@ -600,8 +602,8 @@ static void the_header_of_a_page_alone_is_recovered(void **state)
     (void)state;
     struct tbed_block_fields fields = fields_of(page_of(3));
     struct tbed_lost_info expected[] = {
-        {fields.stream, TBED_BLOCK_EVENTS, 0, 3, 0, fields.first_tick, 0},
-        {fields.stream, TBED_BLOCK_EVENTS, 3, 0, fields.first_tick, NEVER, 0},
+        {fields.stream, TBED_BLOCK_EVENTS, 0, fields.sequence, 0, fields.first_tick, 0},
+        {fields.stream, TBED_BLOCK_EVENTS, fields.sequence, 0, fields.first_tick, NEVER, 0},
     };
     struct tbed_recovery recovery;
     struct tbed_reader *reader;
