@@ -362,8 +362,8 @@ static void go_on(struct carry *carry, struct tbed_carried *carried)
         unseal(carry->copy.out + offset);
         carried->strings.block = file->map + offset;
     }
-    if (store->cells.page != NULL) {
-        carried->cells_offset = moved_offset(carry, store->cells.page);
+    if (tbed_cells_page(store) != NULL) {
+        carried->cells_offset = moved_offset(carry, tbed_cells_page(store));
         carried->cells_next = next_free_cell(carry, carried->cells_offset);
     }
     carried->records = carry->records;
@@ -427,8 +427,8 @@ enum tbed_status tbed_carry(const struct tbed_store *store, int fd, uint64_t fil
     copy->file_id = file_id;
     copy->strings_only = true;
     copy->out_page_count = 1;
-    if (goes_on && store->cells.page != NULL)
-        copy->cells_page = (uint64_t)(store->cells.page - file->map) >> file->page_shift;
+    if (goes_on && tbed_cells_page(store) != NULL)
+        copy->cells_page = (uint64_t)(tbed_cells_page(store) - file->map) >> file->page_shift;
     carried->moved_nbytes = (size_t)copy->page_count * sizeof *copy->moved;
     carried->moved = copy->moved = tbed_pages_alloc(carried->moved_nbytes);
     bool is_filled =

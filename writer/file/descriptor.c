@@ -15,7 +15,12 @@
 #include "writer/base/sandbox_state.h"
 #include "writer/file/file.h"
 
-#define DESCRIPTOR_FLOOR     500  /* above the numbers that programs expect for their own files */
+/*
+ * Above the numbers that programs expect for their own files, and below 64: from there on the kernel keeps a table of
+ * descriptors in memory of its own, which it copies at each fork.
+ */
+#define DESCRIPTOR_FLOOR     48
+#define BORROWED_FLOOR       500
 #define TRIES_MAX            1000 /* attempts at a call that signals interrupt */
 #define SHARE_WAIT_MS        3000
 #define PROCESS_BYTES_OFFSET ((off_t)1 << 62)
@@ -58,7 +63,7 @@ bool tbed_descriptor_is_ours(const struct tbed_file *file)
 /* If no other descriptor is available, keeps this one. */
 int tbed_descriptor_borrow(const struct tbed_file *file)
 {
-    int number = DESCRIPTOR_FLOOR + 1 + (int)(tbed_monotonic_ns() / 128 % 400);
+    int number = BORROWED_FLOOR + (int)(tbed_monotonic_ns() / 128 % 400);
     int fd = fcntl(file->fd, F_DUPFD_CLOEXEC, number);
     if (fd < 0)
         return tbed_descriptor_is_ours(file) ? file->fd : -1;

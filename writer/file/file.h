@@ -73,6 +73,16 @@ enum tbed_status tbed_file_open(struct tbed_file *file, const char *path,
 enum tbed_status tbed_file_open_fd(struct tbed_file *file, int fd, const struct tbed_writer_options *options,
                                    struct tbed_error *error);
 
+/* ---- file_hold.c ---- */
+/* This process has opened the file. */
+void tbed_hold_begin(struct tbed_file *file);
+/* A forked child uses its parent's open file, map and lock. False: it must open the file itself. */
+bool tbed_hold_join(struct tbed_file *file);
+/* A forked child that has not joined gets an open file of its own. */
+void tbed_hold_forget(struct tbed_file *file);
+/* This process does not use it any more. False: others do, so the lock must stay. */
+bool tbed_hold_leave(struct tbed_file *file);
+
 /* ---- file_leave.c ---- */
 /* Leaves; shuts the file if no other writer is left. 'keeps_map': some thread may still store into it. */
 void tbed_file_detach(struct tbed_file *file, bool keeps_map);

@@ -73,7 +73,8 @@ void tbed_file_leave(const struct tbed_file *file, int fd, uint64_t file_id)
 
 /*
  * A recorder that could not be stopped may still store into the map. The map then stays, and this process stays
- * counted as a writer. The process also stays counted if the file was lost, because some of its events are missing.
+ * counted as a writer. The process also stays counted if the file was lost, because some of its events are missing. As
+ * long as a forked child uses the same open file, the lock is the child's, and so is the closing.
  */
 void tbed_file_detach(struct tbed_file *file, bool keeps_map)
 {
@@ -87,9 +88,10 @@ void tbed_file_detach(struct tbed_file *file, bool keeps_map)
         if (file->is_guarded)
             tbed_guard_remove(file->map);
         munmap(file->map, file->map_nbytes);
-        if (fd >= 0 && !is_lost)
+        bool is_alone = tbed_hold_leave(file);
+        if (fd >= 0 && !is_lost && is_alone)
             shut_if_alone(file, fd);
-        if (fd >= 0)
+        if (fd >= 0 && is_alone)
             tbed_descriptor_lock(fd, LOCK_UN);
     }
     tbed_descriptor_return(file, fd);

@@ -63,7 +63,8 @@ enum tbed_status tbed_file_map(struct tbed_file *file, uint64_t max_nbytes, stru
 
 /*
  * The shared lock belongs to the open file that the map was made from and lasts as long as the map, even if our
- * descriptor is closed. So a forked child makes its own map from an open file of its own.
+ * descriptor is closed. So a forked child that cannot use its parent's (file_hold.c) makes its own map from an open file of
+ * its own.
  */
 bool tbed_file_remap(struct tbed_file *file)
 {

@@ -207,6 +207,7 @@ enum tbed_status tbed_file_open(struct tbed_file *file, const char *path,
         return status;
     }
     tbed_file_attach(file);
+    tbed_hold_begin(file);
     if (is_new)
         tbed_descriptor_lock(file->fd, LOCK_SH);
     return TBED_OK;
@@ -248,6 +249,7 @@ enum tbed_status tbed_file_open_fd(struct tbed_file *file, int fd, const struct 
         return status;
     }
     tbed_file_attach(file);
+    tbed_hold_begin(file);
     tbed_descriptor_lock(file->fd, LOCK_SH);
     return TBED_OK;
 }

@@ -23,6 +23,7 @@
 
 struct tbed_census;
 struct tbed_file;
+struct tbed_hold;
 
 /* Calls from the lower rooms to the top one. */
 struct tbed_hooks {
@@ -46,6 +47,8 @@ struct tbed_process {
     uint32_t stream;
     uint32_t claimed_pages; /* atomic */
     uint32_t given_pid;     /* as in the options */
+    uint32_t name_id;       /* of 'name'; 0: none yet */
+    char name[16];          /* the kernel's, as it was last recorded */
     bool annotates;         /* it adds to a trace without being one of its processes */
 };
 
@@ -78,6 +81,7 @@ struct tbed_helper_link {
 /* seal_queue.c: many producers, one consumer. */
 struct tbed_seal_queue {
     tbed_word head, tail;
+    bool is_inherited;                      /* it is the parent's: to be emptied before it is used */
     tbed_word slots[TBED_SEAL_QUEUE_COUNT]; /* page << 32 | used; 0: not there yet */
 };
 
@@ -105,6 +109,7 @@ struct tbed_file {
     uint32_t page_nbytes;
     uint32_t page_shift;
     int fd;
+    struct tbed_hold *hold; /* file_hold.c; NULL: no other process uses the open file */
     dev_t device;
     ino_t inode;
     char path[4096]; /* absolute, to open it again after a fork or when the program closed our descriptor */

@@ -248,6 +248,7 @@ static void start(struct tbed_helper *helper)
     struct tbed_file *file = &helper->store->file;
     struct tbed_helper_link *link = &file->helper_link;
     sigset_t all, before;
+    tbed_seal_queue_begin(file);
     __atomic_store_n(&link->ahead_nbytes, AHEAD_NBYTES_NEW, __ATOMIC_RELAXED);
     helper->thread.lead_ns = LEAD_NS_MIN;
     helper->thread.has_memory = helper->thread.has_advised = false;

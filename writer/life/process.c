@@ -10,13 +10,24 @@
 #include "writer/file/file.h"
 #include "writer/file/file_guard.h"
 #include "writer/life/writer.h"
+#include "writer/store/entries.h"
 #include "writer/store/records.h"
 #include "writer/store/texts.h"
 
-static const char *kernel_name(char buffer[17])
+/* The kernel's name. A forked child has its parent's, which is in the file already. */
+static uint32_t kernel_name_id(struct tbed_store *store)
 {
-    buffer[16] = 0;
-    return prctl(PR_GET_NAME, buffer) == 0 ? buffer : "";
+    struct tbed_process *process = &store->file.process;
+    char name[sizeof process->name] = "";
+    prctl(PR_GET_NAME, name);
+    if (process->name_id == 0 || memcmp(process->name, name, sizeof name) != 0) {
+        uint32_t id = tbed_intern_locked(store, name, strnlen(name, sizeof name));
+        if (id == TBED_ID_INVALID)
+            return id;
+        process->name_id = id;
+        memcpy(process->name, name, sizeof name);
+    }
+    return process->name_id;
 }
 
 /* The process's number, among those of streams; 0: they are used up, and nothing can be recorded. */
@@ -31,21 +42,18 @@ void tbed_process_begin(struct tbed_writer *writer, const char *name, uint32_t f
 {
     struct tbed_file *file = tbed_file_of(writer);
     struct tbed_store *store = tbed_store_of(writer);
-    char comm[17] = "";
-    if (name == NULL)
-        name = kernel_name(comm);
     file->process.stream = take_number(file);
     store->strings = (struct tbed_block_writer){.kind = TBED_BLOCK_STRINGS};
     store->records = (struct tbed_block_writer){.kind = TBED_BLOCK_RECORDS};
-    store->cells.page = NULL;
-    store->cells.sequence = 0;
+    tbed_cells_set(store, 0, 0, 0);
     if (file->fields.ring_page_count != 0)
         tbed_process_announce(file);
     if (file->is_in_series && forked_from == 0)
         tbed_series_record(writer);
     if (file->process.annotates)
         return;
-    tbed_process_record(store, tbed_intern_locked(store, name, strlen(name)), forked_from);
+    uint32_t name_id = name != NULL ? tbed_intern_locked(store, name, strlen(name)) : kernel_name_id(store);
+    tbed_process_record(store, name_id, forked_from);
     tbed_anchor_append(store);
 }
 
@@ -54,8 +62,12 @@ static bool child_file(struct tbed_writer *writer)
     struct tbed_file *file = tbed_file_of(writer);
     if (file->is_in_series)
         return tbed_rotation_fork(writer);
-    if (!tbed_descriptor_reopen(file) || !tbed_file_remap(file))
-        return false;
+    if (!tbed_hold_join(file)) {
+        tbed_hold_forget(file);
+        if (!tbed_descriptor_reopen(file) || !tbed_file_remap(file))
+            return false;
+        tbed_hold_begin(file);
+    }
     tbed_file_attach(file);
     return true;
 }
@@ -74,7 +86,7 @@ void tbed_process_begin_child(struct tbed_writer *writer)
            sizeof store->intern); /* the tables stay mapped: this thread may be reading one */
     memset(&writer->helper.thread, 0, sizeof writer->helper.thread);
     memset(&file->helper_link, 0, sizeof file->helper_link);
-    memset(&file->seal_queue, 0, sizeof file->seal_queue);
+    file->seal_queue.is_inherited = true;
     memset(&file->ring, 0, sizeof file->ring); /* its pages belong to the parent */
     file->process.claimed_pages = 0;
     store->spare_stream = 0;

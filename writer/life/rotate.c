@@ -88,9 +88,7 @@ static void go_on(struct tbed_writer *writer, const struct next *next)
     const struct tbed_carried *carried = &next->carried;
     store->strings = carried->strings;
     store->records = carried->records;
-    store->cells.page = carried->cells_offset != 0 ? file->map + carried->cells_offset : NULL;
-    store->cells.next = carried->cells_next;
-    store->cells.sequence = carried->cells_sequence;
+    tbed_cells_set(store, carried->cells_offset, carried->cells_next, carried->cells_sequence);
     rotation->previous_id = file->fields.file_id;
     rotation->failed_count = 0;
     file->fields.file_id = next->file_id;

@@ -54,6 +54,8 @@ void tbed_page_release(struct tbed_file *file, uint8_t *block);
 /* ---- seal_queue.c ---- */
 /* Leaves the sealing of a full page to the helper. False: the caller seals. */
 bool tbed_seal_queue_put(struct tbed_file *file, uint8_t *block, uint32_t used_nbytes);
+/* Before the helper starts: in a forked child, forgets what the parent's threads have put in. */
+void tbed_seal_queue_begin(struct tbed_file *file);
 /* Seals all pages that wait: called by the helper, and by the thread that stops it. */
 void tbed_seal_queue_run(struct tbed_file *file);
 

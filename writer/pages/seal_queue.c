@@ -4,6 +4,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include <string.h>
+
 #include "writer/pages/pages.h"
 #include "writer/pages/ring.h"
 
@@ -12,6 +14,13 @@ static uint64_t seal_limit(const struct tbed_file *file)
 {
     uint64_t share = file->fields.ring_page_count == 0 ? TBED_SEAL_QUEUE_COUNT : tbed_ring_share(file);
     return share < TBED_SEAL_QUEUE_COUNT ? share : TBED_SEAL_QUEUE_COUNT;
+}
+
+/* Not in the child itself, which would copy four pages of memory for a queue that it may never use. */
+void tbed_seal_queue_begin(struct tbed_file *file)
+{
+    if (file->seal_queue.is_inherited)
+        memset(&file->seal_queue, 0, sizeof file->seal_queue);
 }
 
 bool tbed_seal_queue_put(struct tbed_file *file, uint8_t *block, uint32_t used_nbytes)

@@ -146,11 +146,12 @@ static uint8_t *block_claim(struct tbed_recorder_cold *cold, uint64_t tick, size
         return tbed_page_claim(file, cause_ret);
     }
     uint32_t string_page;
+    uint8_t *block = tbed_cell_take(tbed_cold_store(cold));
     *cause_ret = TBED_DROP_INTERRUPTED;
-    if (!tbed_state_lock(file))
-        return NULL;
-    uint8_t *block = tbed_cell_claim(tbed_cold_store(cold), tick, &string_page, cause_ret);
-    tbed_state_unlock(file);
+    if (block == NULL && tbed_state_lock(file)) {
+        block = tbed_cell_claim(tbed_cold_store(cold), tick, &string_page, cause_ret);
+        tbed_state_unlock(file);
+    }
     *nbytes_ret = tbed_cell_nbytes(file->page_nbytes);
     if (block != NULL || *cause_ret != TBED_DROP_IDS_EXHAUSTED)
         return block;

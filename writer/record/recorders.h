@@ -14,7 +14,7 @@
 
 struct tbed_slab {
     struct tbed_slab *next;
-    uint32_t used_count;
+    uint32_t used_count; /* of its recorders; atomic */
 };
 
 /* A writer begins with its recorders, these with the store. Changed under 'state_lock'. */

@@ -42,26 +42,38 @@ static bool slab_add(struct tbed_recorders *recorders)
     if (slab == NULL)
         return false;
     struct tbed_slab *header = slab_header(slab);
-    struct tbed_recorder_cold *colds = (struct tbed_recorder_cold *)(header + 1);
-    struct tbed_recorder *hot = (struct tbed_recorder *)slab;
-    for (size_t i = TBED_SLAB_RECORDER_COUNT; i-- > 0;) {
-        struct tbed_recorder_kept *kept = tbed_kept_of(&hot[i]);
-        kept->cold = &colds[i];
-        colds[i].recorders = recorders;
-        colds[i].recorder = &hot[i];
-        colds[i].next_free = recorders->free;
-        recorders->free = &hot[i];
-    }
     header->next = recorders->slabs;
     __atomic_store_n(&recorders->slabs, header,
                      __ATOMIC_RELEASE); /* a signal handler may be walking the list */
     return true;
 }
 
+static size_t unused_count(const struct tbed_recorders *recorders)
+{
+    const struct tbed_slab *slab = recorders->slabs;
+    return slab != NULL ? TBED_SLAB_RECORDER_COUNT - slab->used_count : 0;
+}
+
+/* One at a time, because a small process has one thread, and a slab has twelve pages of memory to touch. */
+static struct tbed_recorder *recorder_add(struct tbed_recorders *recorders)
+{
+    struct tbed_slab *slab = recorders->slabs;
+    struct tbed_recorder *hot =
+        (struct tbed_recorder *)(void *)((uint8_t *)slab - 2 * TBED_RECORDER_KEPT_OFFSET) + slab->used_count;
+    struct tbed_recorder_cold *cold = (struct tbed_recorder_cold *)(slab + 1) + slab->used_count;
+    tbed_kept_of(hot)->cold = cold;
+    cold->recorders = recorders;
+    cold->recorder = hot;
+    __atomic_store_n(&slab->used_count, slab->used_count + 1, __ATOMIC_RELEASE);
+    return hot;
+}
+
 struct tbed_recorder *tbed_recorder_take(struct tbed_recorders *recorders)
 {
-    if (recorders->free == NULL && !slab_add(recorders))
+    if (recorders->free == NULL && unused_count(recorders) == 0 && !slab_add(recorders))
         return NULL;
+    if (recorders->free == NULL)
+        return recorder_add(recorders);
     struct tbed_recorder *recorder = recorders->free;
     recorders->free = tbed_cold_of(recorder)->next_free;
     return recorder;
@@ -70,11 +82,17 @@ struct tbed_recorder *tbed_recorder_take(struct tbed_recorders *recorders)
 void tbed_recorders_prepare(struct tbed_recorders *recorders)
 {
     const struct tbed_recorder *free = recorders->free;
-    size_t count = 0;
+    size_t count = unused_count(recorders);
     for (; free != NULL && count < TBED_SLAB_RECORDER_COUNT; count++)
         free = tbed_cold_of(free)->next_free;
-    if (count < TBED_SLAB_RECORDER_COUNT)
-        slab_add(recorders);
+    if (count >= TBED_SLAB_RECORDER_COUNT)
+        return;
+    while (unused_count(recorders) > 0) { /* only the newest slab has any */
+        struct tbed_recorder *recorder = recorder_add(recorders);
+        tbed_cold_of(recorder)->next_free = recorders->free;
+        recorders->free = recorder;
+    }
+    slab_add(recorders);
 }
 
 size_t tbed_recorders_each(struct tbed_recorders *recorders, bool (*act)(struct tbed_recorder *))
@@ -83,7 +101,8 @@ size_t tbed_recorders_each(struct tbed_recorders *recorders, bool (*act)(struct 
     struct tbed_slab *newest = __atomic_load_n(&recorders->slabs, __ATOMIC_ACQUIRE);
     for (struct tbed_slab *slab = newest; slab != NULL; slab = slab->next) {
         struct tbed_recorder_cold *colds = (struct tbed_recorder_cold *)(slab + 1);
-        for (size_t i = 0; i < TBED_SLAB_RECORDER_COUNT; i++)
+        size_t used_count = __atomic_load_n(&slab->used_count, __ATOMIC_ACQUIRE);
+        for (size_t i = 0; i < used_count; i++)
             if (colds[i].is_open) /* a parent's as well: one of our threads may be taking it over */
                 count += act(colds[i].recorder);
     }
@@ -95,7 +114,7 @@ void tbed_recorders_free(struct tbed_recorders *recorders)
     while (recorders->slabs != NULL) {
         struct tbed_slab *slab = recorders->slabs;
         struct tbed_recorder_cold *colds = (struct tbed_recorder_cold *)(slab + 1);
-        for (size_t i = 0; i < TBED_SLAB_RECORDER_COUNT; i++)
+        for (size_t i = 0; i < slab->used_count; i++)
             if (colds[i].stack_nbytes != 0)
                 tbed_pages_free(tbed_kept_of(colds[i].recorder)->stack, colds[i].stack_nbytes);
         recorders->slabs = slab->next;

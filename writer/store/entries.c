@@ -43,13 +43,16 @@ static bool next_block(struct tbed_store *store, struct tbed_block_writer *block
 {
     uint64_t tick = tbed_clock_now(&store->file.clock);
     uint32_t cell_nbytes = tbed_cell_nbytes(store->file.page_nbytes);
-    bool may_be_cell = blocks->was_short || blocks->sequence < tbed_early_cell_count(store);
+    bool was_cell = blocks->nbytes == cell_nbytes;
+    bool may_be_cell = blocks->was_short || (was_cell && blocks->sequence < tbed_early_cell_count(store));
     bool is_early = blocks->sequence == 0 || (may_be_cell && tbed_has_spare_cells(store));
     bool is_cell = is_early && nbytes <= cell_nbytes - TBED_BLOCK_HEADER_NBYTES;
     uint32_t string_page = 0;
     uint8_t *block = is_cell ? tbed_cell_claim(store, tick, &string_page, cause_ret) : NULL;
     if (is_cell && block == NULL && *cause_ret != TBED_DROP_IDS_EXHAUSTED)
         return false;
+    if (block < blocks->latest && blocks->kind == TBED_BLOCK_RECORDS)
+        block = NULL; /* records are read in file order; a page that is claimed now is behind all others */
     is_cell = block != NULL; /* without ordinals there are no more cells, only pages */
     if (!is_cell && blocks->kind == TBED_BLOCK_STRINGS)
         block = tbed_string_page_claim(store, &string_page, cause_ret);
@@ -62,6 +65,7 @@ static bool next_block(struct tbed_store *store, struct tbed_block_writer *block
     tbed_block_writer_finish(store, blocks);
     blocks->was_short = false;
     blocks->block = block;
+    blocks->latest = block;
     blocks->nbytes = is_cell ? cell_nbytes : store->file.page_nbytes;
     blocks->at = TBED_BLOCK_HEADER_NBYTES;
     blocks->string_page = string_page;

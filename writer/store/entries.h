@@ -17,7 +17,13 @@ uint32_t tbed_cell_nbytes(uint32_t page_nbytes);
 uint32_t tbed_early_cell_count(const struct tbed_store *store);
 /* Cells use up addresses that strings need, so those that could be pages get at most half of them. */
 bool tbed_has_spare_cells(const struct tbed_store *store);
-/* A cell that nobody else has, its header not begun; NULL with the cause. */
+/* The page that only this process takes cells from; NULL: none. */
+uint8_t *tbed_cells_page(const struct tbed_store *store);
+/* After a change of the file: 'offset' 0: none. */
+void tbed_cells_set(struct tbed_store *store, uint64_t offset, uint32_t next, uint32_t sequence);
+/* A cell that nobody else has, its header not begun; NULL: no page has one. Not for strings. Needs no lock. */
+uint8_t *tbed_cell_take(struct tbed_store *store);
+/* The same, from another page if need be; NULL with the cause. */
 uint8_t *tbed_cell_claim(struct tbed_store *store, uint64_t tick, uint32_t *string_page_ret,
                          enum tbed_drop_cause *cause_ret);
 /* A page with an ordinal, for strings or cells; NULL with the cause. */

@@ -3,7 +3,8 @@
  *
  * The header page says which page has free cells, and which is the next. A process takes it by one compare-and-swap. When
  * there is none left, it begins another page of cells, and offers the rest of it to all. If another process was faster,
- * it keeps that rest for itself. A process that is killed between taking a cell and beginning it leaves it unused.
+ * it keeps that rest for itself. A process that is killed between taking a cell and beginning it leaves it unused. Taking
+ * a cell needs no lock; a page is begun under one, so that no number is missing among the pages that a killed process leaves.
  *
  * Source: spec/format.md, sections 3.2, 4.1 and 5.
  *
@@ -62,9 +63,9 @@ uint8_t *tbed_string_page_claim(struct tbed_store *store, uint32_t *ordinal_ret,
     return page;
 }
 
-/* ---- Cells that all processes may take ---- */
+/* ---- What may be taken: the word in the header page, or one of this process alone ---- */
 
-struct offer { /* offset 520 of the header page */
+struct offer {
     uint32_t page, next, shift;
 };
 
@@ -73,9 +74,9 @@ static struct offer offer_of(uint64_t word)
     return (struct offer){(uint32_t)word, word >> 32 & 0xFFFF, (uint32_t)(word >> 48)};
 }
 
-static uint64_t offer_word(const struct offer *offer)
+static uint64_t offer_word(uint32_t page, uint32_t next, uint32_t shift)
 {
-    return (uint64_t)offer->shift << 48 | (uint64_t)offer->next << 32 | offer->page;
+    return (uint64_t)shift << 48 | (uint64_t)next << 32 | page;
 }
 
 static uint32_t cell_shift(const struct tbed_store *store)
@@ -117,31 +118,30 @@ static bool is_free(const struct tbed_file *file, uint32_t page, uint8_t *cell, 
     return tbed_bytes_are_zero(cell, nbytes);
 }
 
-/* NULL: there are none. '*word_ret' is what the header says then. */
-static uint8_t *take_shared(struct tbed_store *store, uint32_t *string_page_ret, uint64_t *word_ret)
+/* NULL: there are none; '*word_ret' is what 'from' says then. */
+static uint8_t *take(struct tbed_store *store, tbed_le64 *from, uint32_t *string_page_ret, uint64_t *word_ret)
 {
     struct tbed_file *file = &store->file;
-    tbed_le64 *shared = &tbed_shared(file)->free_cells;
     struct tbed_entry_fields entry;
-    uint64_t word = tbed_shared_load(shared);
+    uint64_t word = tbed_shared_load(from);
     for (;;) {
         struct offer offer = offer_of(word);
         *word_ret = word;
         if (!is_usable(store, &offer, &entry))
             return NULL;
-        struct offer rest = {offer.page, offer.next + 1, offer.shift};
-        if (!tbed_shared_swap(shared, &word, offer_word(&rest)))
+        uint64_t rest = offer_word(offer.page, offer.next + 1, offer.shift);
+        if (!tbed_shared_swap(from, &word, rest))
             continue;
         uint8_t *cell =
             file->map + ((uint64_t)offer.page << file->page_shift) + ((uint64_t)offer.next << offer.shift);
         *string_page_ret = entry.string_page;
         if (is_free(file, offer.page, cell, 1u << offer.shift))
             return cell;
-        word = offer_word(&rest);
+        word = rest;
     }
 }
 
-/* ---- Cells of this process alone ---- */
+/* ---- Another page ---- */
 
 /* The page is sealed from the start. As for every block, the first word is stored last. */
 static uint8_t *cells_page_begin(struct tbed_store *store, uint64_t tick, uint32_t *string_page_ret,
@@ -161,40 +161,59 @@ static uint8_t *cells_page_begin(struct tbed_store *store, uint64_t tick, uint32
     return page;
 }
 
-static bool has_own(const struct tbed_store *store)
+uint8_t *tbed_cells_page(const struct tbed_store *store)
 {
-    return store->cells.page != NULL && store->cells.next < cells_in_page(store);
+    uint32_t page = (uint32_t)tbed_shared_load(&store->cells.own);
+    return page != 0 ? store->file.map + ((uint64_t)page << store->file.page_shift) : NULL;
 }
 
-static uint8_t *take_own(struct tbed_store *store, uint32_t *string_page_ret)
+void tbed_cells_set(struct tbed_store *store, uint64_t offset, uint32_t next, uint32_t sequence)
 {
-    *string_page_ret = tbed_le32_load(((struct tbed_disk_block *)store->cells.page)->string_page);
-    return store->cells.page + (size_t)tbed_cell_nbytes(store->file.page_nbytes) * store->cells.next++;
+    uint64_t page = offset >> store->file.page_shift;
+    uint64_t word = page != 0 ? offer_word((uint32_t)page, next, cell_shift(store)) : 0;
+    tbed_word_store(&store->cells.own, word);
+    store->cells.sequence = sequence;
 }
+
+struct words { /* what was found */
+    uint64_t own, shared;
+};
 
 /* No other process appends to the file of a series: it keeps its cells, and carries them to the next file. */
+static uint8_t *take_any(struct tbed_store *store, uint32_t *string_page_ret, struct words *words_ret)
+{
+    struct tbed_file *file = &store->file;
+    uint8_t *cell = take(store, &store->cells.own, string_page_ret, &words_ret->own);
+    if (cell == NULL && !file->is_in_series)
+        cell = take(store, &tbed_shared(file)->free_cells, string_page_ret, &words_ret->shared);
+    return cell;
+}
+
+uint8_t *tbed_cell_take(struct tbed_store *store)
+{
+    struct words words;
+    uint32_t string_page;
+    return store->file.process.stream != 0 ? take_any(store, &string_page, &words) : NULL;
+}
+
+/* If both words were changed by others meanwhile, the rest of the page stays unused. */
 uint8_t *tbed_cell_claim(struct tbed_store *store, uint64_t tick, uint32_t *string_page_ret,
                          enum tbed_drop_cause *cause_ret)
 {
     struct tbed_file *file = &store->file;
-    bool shares = !file->is_in_series;
-    uint64_t word = 0;
+    struct words words;
     *cause_ret = TBED_DROP_IDS_EXHAUSTED;
     if (file->process.stream == 0)
         return NULL;
-    if (has_own(store))
-        return take_own(store, string_page_ret);
-    uint8_t *cell = shares ? take_shared(store, string_page_ret, &word) : NULL;
+    uint8_t *cell = take_any(store, string_page_ret, &words);
     if (cell != NULL)
         return cell;
     uint8_t *page = cells_page_begin(store, tick, string_page_ret, cause_ret);
     if (page == NULL)
         return NULL;
-    struct offer rest = {(uint32_t)((uint64_t)(page - file->map) >> file->page_shift), 2, cell_shift(store)};
-    if (!shares || !tbed_shared_swap(&tbed_shared(file)->free_cells, &word, offer_word(&rest))) {
-        store->cells.page = page;
-        store->cells.next = 1;
-        return take_own(store, string_page_ret);
-    }
+    uint64_t number = (uint64_t)(page - file->map) >> file->page_shift;
+    uint64_t rest = offer_word((uint32_t)number, 2, cell_shift(store));
+    if (file->is_in_series || !tbed_shared_swap(&tbed_shared(file)->free_cells, &words.shared, rest))
+        tbed_shared_swap(&store->cells.own, &words.own, rest);
     return page + tbed_cell_nbytes(file->page_nbytes);
 }

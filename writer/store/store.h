@@ -20,13 +20,14 @@ struct tbed_block_writer {
     uint32_t sequence; /* of the next block */
     enum tbed_block_kind kind;
     uint32_t string_page;
-    bool was_short; /* a sync ended the last block, which had no more than a cell has room for */
+    const uint8_t *latest; /* the last block that was begun */
+    bool was_short;        /* a sync ended the last block, which had no more than a cell has room for */
 };
 
 /* A page of cells that no other process takes from (shared_cells.c). */
 struct tbed_cells {
-    uint8_t *page;
-    uint32_t next, sequence;
+    _Alignas(8) tbed_le64 own; /* as in the header page; 0: none */
+    uint32_t sequence;         /* of the next page of cells */
 };
 
 /* intern.c */

@@ -83,7 +83,7 @@ static void lock_give(void)
 
 /* ---- What is loaded now ---- */
 
-#define LIST_CAPACITY_MIN 512
+#define LIST_CAPACITY_MIN 64
 
 static bool modules_alloc(struct table *table, size_t capacity)
 {

@@ -172,8 +172,10 @@ static int child_without_a_way(struct tbed_writer *writer, struct tbed_recorder 
 static int forks_without_a_file(bool rotates)
 {
     struct tbed_writer *writer;
-    struct tbed_recorder *recorder =
-        begin((struct tbed_writer_options){.rotate = rotates, .no_helper = true}, &writer);
+    struct tbed_writer_options options = {.rotate = rotates, .no_helper = true};
+    if (!rotates)
+        options.ring_nbytes = 1 << 20; /* where each process has a lock of its own, and so an open file */
+    struct tbed_recorder *recorder = begin(options, &writer);
     char *slash = strrchr(path, '/');
     NEED(unlink(path) == 0);
     *slash = 0;

@@ -145,7 +145,8 @@ static void a_file_longer_than_the_map_drops_and_counts(void **state)
     await(child);
     child = fork();
     if (child == 0) {
-        tbed_instant_record(recorder, 1);
+        for (uint32_t i = 0; i < 10000; i++) /* more than a page of cells has room for */
+            tbed_instant_record(recorder, 1);
         tbed_writer_close(writer);
         _exit(0);
     }

@@ -228,14 +228,15 @@ static void what_is_recorded_comes_back_in_its_words(void **state)
         assert_int_equal(events[i].extended, wanted->extended);
         assert_int_equal(events[i].argument_count, wanted->argument_count);
         assert_same_payload(&events[i], wanted);
-        uint64_t nbytes = i + 1 < count ? events[i + 1].offset - events[i].offset : 8 * expected[at].nwords;
-        block_count += nbytes >= 512;
-        if (nbytes < 512)
-            assert_int_equal(nbytes, 8 * expected[at].nwords);
+        uint64_t end = events[i].offset + 8 * expected[at].nwords;
+        if (i + 1 < count && events[i + 1].offset != end) { /* it is the first in another block */
+            block_count++;
+            assert_in_range(events[i + 1].offset % 1024, 64, 64 + 16 * 2);
+        }
         at++;
     }
     assert_int_equal(at, expected_count);
-    assert_int_equal(block_count, 2); /* a cell and a page */
+    assert_in_range(block_count, 2, 6);
     free(events);
     tbed_reader_close(reader);
 }
