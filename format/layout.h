@@ -192,7 +192,7 @@ struct tbed_disk_stream {
     tbed_le32 kind;
     tbed_le32 tid;
     tbed_le32 name_id;
-    tbed_le32 forked_from;
+    tbed_le32 parent; /* the stream it was forked from, or whose records its signal handlers interrupted */
     tbed_le64 tick;
 };
 _Static_assert(sizeof(struct tbed_disk_stream) == 40, "section 8");

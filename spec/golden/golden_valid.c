@@ -394,6 +394,8 @@ static void write_records(const char *folder)
     stream_record(&records, 2, TBED_ID_INVALID);
     GOLDEN_RECORD(&records, TBED_RECORD_STREAM, 4, 3, TBED_STREAM_TRACK, 0, names[0], 2,
                   GOLDEN_U64(GOLDEN_FIRST_TICK + 2)); /* has no events */
+    GOLDEN_RECORD(&records, TBED_RECORD_STREAM, 5, 1, TBED_STREAM_HANDLERS, 102, names[1], 2,
+                  GOLDEN_U64(GOLDEN_FIRST_TICK + 3)); /* nor has this one */
     put_units(&records, names);
     put_stacks(&records, names);
     put_later_records(&records, names[2]);

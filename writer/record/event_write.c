@@ -64,7 +64,8 @@ void tbed_counter_record_category(struct tbed_recorder *recorder, uint32_t id, u
                                          .id = id,
                                          .arguments = value,
                                          .argument_count = 1};
-    if (!tbed_recorder_enter(recorder))
+    recorder = tbed_recorder_entered(recorder);
+    if (recorder == NULL)
         return;
     if (value->type >= TBED_ARG_U64 && value->type <= TBED_ARG_F64)
         tbed_extended_put(recorder, tbed_recorder_now(recorder), &record);

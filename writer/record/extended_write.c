@@ -68,7 +68,8 @@ bool tbed_extended_put(struct tbed_recorder *recorder, uint64_t tick,
 
 void tbed_extended_record(struct tbed_recorder *recorder, const struct tbed_extended_event *record)
 {
-    if (!tbed_recorder_enter(recorder))
+    recorder = tbed_recorder_entered(recorder);
+    if (recorder == NULL)
         return;
     tbed_extended_put(recorder, tbed_recorder_now(recorder), record);
     tbed_recorder_leave(recorder);
@@ -77,7 +78,8 @@ void tbed_extended_record(struct tbed_recorder *recorder, const struct tbed_exte
 /* Whatever is not the usual case. */
 void tbed_pair_record_slow(struct tbed_recorder *recorder, uint32_t id, uint64_t second)
 {
-    if (!tbed_recorder_enter(recorder))
+    recorder = tbed_recorder_entered(recorder);
+    if (recorder == NULL)
         return;
     uint64_t tick = tbed_recorder_now(recorder);
     uint64_t *at = tbed_recorder_room(recorder, 2, tick);

@@ -171,7 +171,8 @@ void tbed_event_record_given_sized(struct tbed_recorder *recorder, const struct 
 {
     struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
     struct tbed_given_event event;
-    if (!tbed_recorder_enter(recorder))
+    recorder = tbed_recorder_entered(recorder);
+    if (recorder == NULL)
         return;
     if (kept->takes_given && tbed_sized_take(&event, sizeof event, given, given_nbytes)) {
         if (event.tick < kept->given_tick)

@@ -1,8 +1,9 @@
 /*
- * Opening, naming and closing recorders.
+ * Opening, naming and closing recorders, and those of signal handlers, which must be async-signal-safe.
  *
  * SPDX-License-Identifier: MIT
  */
+#include <errno.h>
 #include <string.h>
 
 #include "writer/base/sandbox_state.h"
@@ -22,6 +23,41 @@ static struct {
 
 #define TID_OWN UINT64_MAX
 
+/* A recorder without a stream yet, of no thread; NULL: no memory. The caller holds 'state_lock'. */
+static struct tbed_recorder *take_empty(struct tbed_recorders *recorders, enum tbed_stream_kind kind)
+{
+    struct tbed_file *file = &recorders->store.file;
+    struct tbed_recorder *recorder = tbed_recorder_take(recorders);
+    if (recorder == NULL)
+        return NULL;
+    struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
+    struct tbed_recorder_cold *cold = kept->cold;
+    tbed_stack_reset(kept);
+    kept->takes_given = file->clock.is_given;
+    kept->given_tick = 0;
+    cold->of_handlers = NULL;
+    cold->thread = NULL;
+    cold->handler_level = 0;
+    cold->stream = cold->next_sequence = 0;
+    cold->block = cold->ended_block = NULL;
+    cold->epoch = file->process.epoch;
+    cold->kind = kind;
+    cold->given_process = cold->tid = 0;
+    cold->has_given_tid = false;
+    cold->name_id = TBED_ID_INVALID;
+    cold->gap_count = 0;
+    recorder->cursor = recorder->end = NULL;
+    recorder->idle = tbed_idle_mark(&file->clock);
+    recorder->saw_close = 0;
+    return recorder;
+}
+
+static void let_record(struct tbed_recorder *recorder)
+{
+    tbed_cold_of(recorder)->is_open = true;
+    tbed_recorder_leave(recorder);
+}
+
 /* 'tid' of a THREAD; TID_OWN: that of the thread that records. 'process' 0: the writer's own. */
 static struct tbed_recorder *open_kind(struct tbed_writer *writer, const char *name,
                                        enum tbed_stream_kind kind, uint64_t tid, uint32_t process)
@@ -31,28 +67,15 @@ static struct tbed_recorder *open_kind(struct tbed_writer *writer, const char *n
         return &dead_recorder.hot;
     if (file->is_guarded)
         tbed_guard_admit_thread();
-    struct tbed_recorder *recorder = tbed_recorder_take(tbed_recorders_of(writer));
+    struct tbed_recorder *recorder = take_empty(tbed_recorders_of(writer), kind);
     if (recorder != NULL) {
-        struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
-        struct tbed_recorder_cold *cold = kept->cold;
-        tbed_stack_reset(kept);
-        kept->takes_given = file->clock.is_given;
-        kept->given_tick = 0;
-        cold->stream = cold->next_sequence = 0;
-        cold->block = cold->ended_block = NULL;
-        cold->epoch = file->process.epoch;
-        cold->kind = kind;
+        struct tbed_recorder_cold *cold = tbed_cold_of(recorder);
         cold->given_process = process;
         cold->has_given_tid = tid != TID_OWN;
         cold->tid = cold->has_given_tid ? (uint32_t)tid : 0;
-        cold->name_id =
-            name != NULL ? tbed_intern_locked(tbed_store_of(writer), name, strlen(name)) : TBED_ID_INVALID;
-        cold->is_open = true;
-        cold->gap_count = 0;
-        recorder->cursor = recorder->end = NULL;
-        recorder->idle = tbed_idle_mark(&file->clock);
-        recorder->saw_close = 0;
-        tbed_recorder_leave(recorder);
+        if (name != NULL)
+            cold->name_id = tbed_intern_locked(tbed_store_of(writer), name, strlen(name));
+        let_record(recorder);
     }
     tbed_state_unlock(file);
     if (recorder == NULL)
@@ -105,20 +128,40 @@ struct tbed_recorder *tbed_track_open(struct tbed_writer *writer, const char *na
     return open_kind(writer, name, TBED_STREAM_TRACK, 0, 0);
 }
 
+/* As "main: signal handlers". The caller holds 'state_lock'. */
+static uint32_t handlers_name(struct tbed_recorder_cold *thread)
+{
+    static const char what[] = "signal handlers", of[] = ": ";
+    uint32_t name_id = tbed_intern_locked(tbed_cold_store(thread), what, sizeof what - 1);
+    const struct tbed_component components[] = {
+        {.id = thread->name_id}, {.text = of, .nbytes = sizeof of - 1}, {.id = name_id}};
+    if (thread->name_id == TBED_ID_INVALID || name_id == TBED_ID_INVALID)
+        return name_id;
+    return tbed_string_alloc_locked(tbed_cold_store(thread), components, 3);
+}
+
+/* The caller holds 'state_lock'. */
+static void set_name(struct tbed_recorder_cold *cold, uint32_t name_id)
+{
+    cold->name_id = name_id;
+    if (cold->stream == 0 || !tbed_cold_is_ours(cold))
+        return;
+    struct tbed_disk_name record = {
+        .stream = tbed_le32_make(cold->stream),
+        .name_id = tbed_le32_make(name_id),
+        .tick = tbed_le64_make(tbed_clock_slow(cold->recorder)),
+    };
+    tbed_record_append(tbed_cold_store(cold), &record, TBED_RECORD_NAME, sizeof record);
+}
+
 void tbed_recorder_name_set(struct tbed_recorder *recorder, const char *name)
 {
     struct tbed_recorder_cold *cold = tbed_cold_of(recorder);
     if (cold == NULL || !tbed_state_lock(tbed_cold_file(cold)))
         return;
-    cold->name_id = tbed_intern_locked(tbed_cold_store(cold), name, strlen(name));
-    if (cold->stream != 0 && tbed_cold_is_ours(cold)) {
-        struct tbed_disk_name record = {
-            .stream = tbed_le32_make(cold->stream),
-            .name_id = tbed_le32_make(cold->name_id),
-            .tick = tbed_le64_make(tbed_clock_slow(recorder)),
-        };
-        tbed_record_append(tbed_cold_store(cold), &record, TBED_RECORD_NAME, sizeof record);
-    }
+    set_name(cold, tbed_intern_locked(tbed_cold_store(cold), name, strlen(name)));
+    for (struct tbed_recorder *next = cold->of_handlers; next != NULL; next = tbed_cold_of(next)->of_handlers)
+        set_name(tbed_cold_of(next), handlers_name(cold));
     tbed_state_unlock(tbed_cold_file(cold));
 }
 
@@ -130,21 +173,100 @@ uint32_t tbed_recorder_stream(const struct tbed_recorder *recorder)
     return tbed_cold_is_ours(cold) ? cold->stream : 0;
 }
 
+/* Returns the recorder of its handlers. The caller holds 'state_lock'. */
+static struct tbed_recorder *close_one(struct tbed_recorder *recorder)
+{
+    struct tbed_recorder_cold *cold = tbed_cold_of(recorder);
+    /* First, since a signal handler that interrupts us must not store after the seal. */
+    __atomic_store_n(&recorder->mark, TBED_MARK_STOPPED, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    tbed_recorder_finish(recorder);
+    tbed_stack_reset(tbed_kept_of(recorder));
+    cold->is_open = false;
+    recorder->cursor = recorder->end = NULL;
+    cold->next_free = cold->recorders->free;
+    cold->recorders->free = recorder;
+    return cold->of_handlers;
+}
+
 void tbed_recorder_close(struct tbed_recorder *recorder)
 {
     struct tbed_recorder_cold *cold = recorder != NULL ? tbed_cold_of(recorder) : NULL;
     if (cold == NULL || !tbed_state_lock(tbed_cold_file(cold)))
         return;
-    if (cold->is_open) {
-        /* First, since a signal handler that interrupts us must not store after the seal. */
-        __atomic_store_n(&recorder->mark, TBED_MARK_STOPPED, __ATOMIC_RELAXED);
-        __atomic_signal_fence(__ATOMIC_SEQ_CST);
-        tbed_recorder_finish(recorder);
-        tbed_stack_reset(tbed_kept_of(recorder));
-        cold->is_open = false;
-        recorder->cursor = recorder->end = NULL;
-        cold->next_free = cold->recorders->free;
-        cold->recorders->free = recorder;
+    while (recorder != NULL && tbed_cold_of(recorder)->is_open)
+        recorder = close_one(recorder);
+    tbed_state_unlock(tbed_cold_file(cold));
+}
+
+/* ---- Signal handlers ---- */
+
+/*
+ * The recorder of signal handlers that interrupt a record of 'recorder', which is opened for the first of them. NULL: there
+ * can be none now.
+ */
+static struct tbed_recorder *recorder_of_handlers(struct tbed_recorder *recorder)
+{
+    struct tbed_recorder_cold *cold = tbed_cold_of(recorder);
+    if (cold->of_handlers != NULL || cold->handler_level == TBED_HANDLER_LEVEL_MAX)
+        return cold->of_handlers;
+    int kept_errno = errno;
+    if (!tbed_state_lock(tbed_cold_file(cold)))
+        return NULL;
+    /* Another handler may have opened it before the lock was taken. */
+    struct tbed_recorder *made = cold->of_handlers;
+    if (made == NULL)
+        made = take_empty(cold->recorders, TBED_STREAM_HANDLERS);
+    if (made != NULL && cold->of_handlers == NULL) {
+        struct tbed_recorder_cold *of_handlers = tbed_cold_of(made);
+        of_handlers->thread = cold->thread != NULL ? cold->thread : cold;
+        of_handlers->handler_level = cold->handler_level + 1;
+        of_handlers->given_process = cold->given_process;
+        of_handlers->name_id = handlers_name(of_handlers->thread);
+        let_record(made);
+        cold->of_handlers = made;
     }
     tbed_state_unlock(tbed_cold_file(cold));
+    errno = kept_errno;
+    return made;
+}
+
+/* Inside a record: the recorder of the handlers that interrupt it, and so on if that is inside a record, too. */
+static struct tbed_recorder *not_busy(struct tbed_recorder *recorder)
+{
+    while (recorder->mark == TBED_MARK_BUSY) {
+        struct tbed_recorder *next = recorder_of_handlers(recorder);
+        if (next == NULL) {
+            tbed_recorder_drop_busy(recorder);
+            return NULL;
+        }
+        recorder = next;
+    }
+    return recorder;
+}
+
+/* With another clock, or in a forked child, the recorder may be entered; after closing it may not. */
+struct tbed_recorder *tbed_recorder_entered_slow(struct tbed_recorder *recorder)
+{
+    recorder = not_busy(recorder);
+    if (recorder == NULL)
+        return NULL;
+    if (recorder->mark == TBED_MARK_STOPPED) {
+        tbed_recorder_drop_busy(recorder);
+        return NULL;
+    }
+    tbed_recorder_mark_busy(recorder);
+    return recorder;
+}
+
+/* The one that tbed_recorder_entered() would enter; a handler that has no recorder yet has no open span. */
+int tbed_has_open_span_slow(struct tbed_recorder *recorder)
+{
+    while (recorder->mark == TBED_MARK_BUSY) {
+        recorder = tbed_cold_of(recorder)->of_handlers;
+        if (recorder == NULL)
+            return 0;
+    }
+    const struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
+    return tbed_stack_depth(kept) != 0;
 }

@@ -20,14 +20,26 @@
 #include "writer/store/entries.h"
 #include "writer/store/records.h"
 
+/*
+ * What a recorder of signal handlers takes over from its thread, which may itself be about to open its stream, and then
+ * has none yet. Returns that.
+ */
+static uint32_t take_over(struct tbed_recorder_cold *cold)
+{
+    const struct tbed_recorder_cold *thread = cold->thread;
+    cold->has_given_tid = thread->has_given_tid || thread->kind != TBED_STREAM_THREAD;
+    cold->tid = thread->tid;
+    return tbed_cold_is_ours(thread) ? thread->stream : 0;
+}
+
 /* In a forked child a recorder continues as a stream of its own, with the spans that were open. */
 static bool stream_open(struct tbed_recorder_cold *cold, uint64_t tick, enum tbed_drop_cause *cause_ret)
 {
     struct tbed_file *file = tbed_cold_file(cold);
-    uint32_t forked_from = cold->stream;
+    uint32_t parent = cold->thread != NULL ? take_over(cold) : cold->stream;
     if (file->is_guarded)
         tbed_guard_admit_thread();
-    if (cold->kind == TBED_STREAM_THREAD && !cold->has_given_tid)
+    if (cold->kind != TBED_STREAM_TRACK && !cold->has_given_tid)
         cold->tid = tbed_is_sandboxed() ? tbed_thread_id_known() : (uint32_t)syscall(SYS_gettid);
     if (!tbed_state_lock(file))
         return false;
@@ -41,7 +53,7 @@ static bool stream_open(struct tbed_recorder_cold *cold, uint64_t tick, enum tbe
         .kind = tbed_le32_make(cold->kind),
         .tid = tbed_le32_make(cold->tid),
         .name_id = tbed_le32_make(cold->name_id),
-        .forked_from = tbed_le32_make(forked_from),
+        .parent = tbed_le32_make(parent),
         .tick = tbed_le64_make(tick),
     };
     *cause_ret = TBED_DROP_IDS_EXHAUSTED;
@@ -102,7 +114,8 @@ static bool must_leave(const struct tbed_recorder_cold *cold)
 /*
  * The first blocks of a stream are cells if the record and all open spans fit, so that a short thread takes 1 KiB instead
  * of 64: it gets a page only when it has filled as much in cells, so that at most half of the file is empty however many
- * threads and processes there are. So is a block after one that was left for a sync when it had no more than a cell.
+ * threads and processes there are. So is a block after one that was left for a sync when it had no more than a cell. A signal
+ * handler whose thread waits for the file to grow finds no page either.
  */
 static bool wants_cell(const struct tbed_recorder_cold *cold, size_t needed_nbytes)
 {
@@ -114,8 +127,9 @@ static bool wants_cell(const struct tbed_recorder_cold *cold, size_t needed_nbyt
     bool is_early = cold->next_sequence < tbed_early_cell_count(tbed_cold_store(cold));
     bool was_short = must_leave(cold) && cold->block != NULL &&
                      (size_t)((uint8_t *)cold->recorder->cursor - cold->block) <= cell_nbytes;
+    bool has_no_page = cold->thread != NULL && tbed_lock_is_mine(&file->live->grow_lock);
     return cold->next_sequence == 0 ||
-           ((is_early || was_short) && tbed_has_spare_cells(tbed_cold_store(cold)));
+           ((is_early || was_short || has_no_page) && tbed_has_spare_cells(tbed_cold_store(cold)));
 }
 
 /* If all pages are held, a recorder reuses its own page: what it recorded there is lost, not what comes next. */
@@ -271,15 +285,17 @@ static bool may_go_on(struct tbed_recorder *recorder, struct tbed_recorder_cold 
 /*
  * Waits until no rotation is under way. False, with the cause: the thread must not wait, because this is a signal
  * handler that interrupted it at one of the locks. The last load follows the release of the mark, so a thread that
- * begins the next rotation meanwhile either sees that or is seen.
+ * begins the next rotation meanwhile either sees that or is seen. Nor may a handler that interrupted a record wait: the
+ * rotation waits for that record.
  */
 static bool wait_for_rotation(struct tbed_file *file, struct tbed_recorder *recorder,
                               enum tbed_drop_cause *cause_ret)
 {
     struct tbed_live *live = file->live;
+    bool is_for_handlers = tbed_cold_of(recorder)->thread != NULL;
     while (__atomic_load_n(&live->is_rotating, __ATOMIC_SEQ_CST)) {
         *cause_ret = TBED_DROP_INTERRUPTED;
-        if (tbed_lock_is_mine(&live->state_lock))
+        if (tbed_lock_is_mine(&live->state_lock) || is_for_handlers)
             return false;
         __atomic_store_n(&recorder->saw_close, 1, __ATOMIC_SEQ_CST);
         bool has_waited = tbed_lock_take(&live->pause_lock);
@@ -322,7 +338,8 @@ static uint64_t *refill(struct tbed_recorder *recorder, size_t nwords, uint64_t 
     cold->is_unordered |= tick < recorder->base;
     if (may_go_on(recorder, cold) && advance_time(recorder, nwords, tick))
         return recorder->cursor;
-    file->hooks->rotate_if_due(file, recorder);
+    if (cold->thread == NULL) /* not a handler's, who would wait for the record that it interrupted */
+        file->hooks->rotate_if_due(file, recorder);
     if (!next_block(recorder, nwords, tick, &cause)) {
         tbed_recorder_drop(recorder, cause);
         return NULL;

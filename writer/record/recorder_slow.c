@@ -1,5 +1,5 @@
 /*
- * Recorders off the fast path: other clocks, drops, and entering in unusual states.
+ * Recorders off the fast path: other clocks, and drops.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -31,17 +31,4 @@ void tbed_recorder_drop_busy(struct tbed_recorder *recorder)
     struct tbed_recorder_cold *cold = tbed_cold_of(recorder);
     if (cold != NULL)
         drop(cold, recorder->mark == TBED_MARK_STOPPED ? TBED_DROP_CLOSED : TBED_DROP_INTERRUPTED);
-}
-
-/*
- * With another clock, or in a forked child, the recorder may be entered; inside a record or after closing it may not.
- */
-int tbed_recorder_enter_slow(struct tbed_recorder *recorder)
-{
-    if (recorder->mark == TBED_MARK_BUSY || recorder->mark == TBED_MARK_STOPPED) {
-        tbed_recorder_drop_busy(recorder);
-        return 0;
-    }
-    tbed_recorder_mark_busy(recorder);
-    return 1;
 }

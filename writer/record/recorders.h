@@ -11,6 +11,7 @@
 #define TBED_STACK_INLINE_COUNT  24
 #define TBED_SLAB_NBYTES         65536
 #define TBED_SLAB_RECORDER_COUNT 64
+#define TBED_HANDLER_LEVEL_MAX   8 /* signal handlers that interrupt one another's records */
 
 struct tbed_slab {
     struct tbed_slab *next;
@@ -30,6 +31,10 @@ struct tbed_recorder_cold {
     struct tbed_recorders *recorders;
     struct tbed_recorder *recorder;
     struct tbed_recorder *next_free;
+    struct tbed_recorder
+        *of_handlers; /* for signal handlers that interrupt a record of this one; NULL: none yet */
+    struct tbed_recorder_cold *thread; /* of the thread, if this is a recorder of its handlers; else NULL */
+    uint32_t handler_level;            /* 0: the thread's own */
     uint8_t *block;
     uint8_t *ended_block; /* the last one that was handed over; NULL: none */
     uint32_t block_nbytes;

@@ -46,7 +46,8 @@ void tbed_instant_at(struct tbed_recorder *recorder, uint32_t id, uint64_t tick)
 
 void tbed_span_begin_slow(struct tbed_recorder *recorder, uint32_t id)
 {
-    if (!tbed_recorder_enter(recorder))
+    recorder = tbed_recorder_entered(recorder);
+    if (recorder == NULL)
         return;
     tbed_span_begin_at(recorder, id, tbed_recorder_now(recorder));
     tbed_recorder_leave(recorder);
@@ -54,7 +55,8 @@ void tbed_span_begin_slow(struct tbed_recorder *recorder, uint32_t id)
 
 void tbed_instant_record_slow(struct tbed_recorder *recorder, uint32_t id)
 {
-    if (!tbed_recorder_enter(recorder))
+    recorder = tbed_recorder_entered(recorder);
+    if (recorder == NULL)
         return;
     tbed_instant_at(recorder, id, tbed_recorder_now(recorder));
     tbed_recorder_leave(recorder);
@@ -70,7 +72,8 @@ void tbed_span_begin_category(struct tbed_recorder *recorder, uint32_t id, uint3
                                          .id = id,
                                          .arguments = arguments,
                                          .argument_count = argument_count};
-    if (!tbed_recorder_enter(recorder))
+    recorder = tbed_recorder_entered(recorder);
+    if (recorder == NULL)
         return;
     uint64_t tick = tbed_recorder_now(recorder);
     if (tbed_extended_put(recorder, tick, &record))
@@ -104,7 +107,8 @@ void tbed_span_end_entered(struct tbed_recorder *recorder, const struct tbed_arg
 /* An end that the block cannot match by itself carries its begin tick. */
 void tbed_span_end_slow(struct tbed_recorder *recorder)
 {
-    if (!tbed_recorder_enter(recorder))
+    recorder = tbed_recorder_entered(recorder);
+    if (recorder == NULL)
         return;
     if (tbed_span_is_known(recorder))
         tbed_span_end_at(recorder, tbed_recorder_now(recorder));
@@ -116,7 +120,8 @@ void tbed_span_end_slow(struct tbed_recorder *recorder)
 void tbed_span_end_args(struct tbed_recorder *recorder, const struct tbed_argument *arguments,
                         size_t argument_count)
 {
-    if (!tbed_recorder_enter(recorder))
+    recorder = tbed_recorder_entered(recorder);
+    if (recorder == NULL)
         return;
     tbed_span_end_entered(recorder, arguments, argument_count);
     tbed_recorder_leave(recorder);

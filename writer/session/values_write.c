@@ -96,7 +96,8 @@ void tbed_slots_record(uint32_t id, uint64_t head, uint64_t fixed, bool is_begin
     size_t first = fixed != 0 ? 3 : 2, nwords = first + (nbytes + 7) / 8;
     if (nwords > TBED_EXTENDED_NWORDS_MAX)
         nwords = TBED_NWORDS_TOO_LARGE;
-    if (!tbed_recorder_enter(recorder))
+    recorder = tbed_recorder_entered(recorder);
+    if (recorder == NULL)
         return;
     uint64_t tick = tbed_recorder_now(recorder);
     uint64_t *at = tbed_recorder_room(recorder, nwords, tick);

@@ -217,7 +217,8 @@ static uint32_t alloc_split(struct tbed_store *store, const struct tbed_componen
     return id;
 }
 
-static uint32_t alloc_locked(struct tbed_store *store, const struct tbed_component *components, size_t count)
+uint32_t tbed_string_alloc_locked(struct tbed_store *store, const struct tbed_component *components,
+                                  size_t count)
 {
     size_t nbytes = 1;
     for (size_t i = 0; i < count; i++)
@@ -230,7 +231,7 @@ static uint32_t alloc_locked(struct tbed_store *store, const struct tbed_compone
 uint32_t tbed_text_alloc(struct tbed_store *store, const char *text, size_t nbytes)
 {
     struct tbed_component component = {.text = text, .nbytes = nbytes};
-    return alloc_locked(store, &component, 1);
+    return tbed_string_alloc_locked(store, &component, 1);
 }
 
 uint32_t tbed_string_alloc(struct tbed_writer *writer, const struct tbed_component *components,
@@ -239,7 +240,7 @@ uint32_t tbed_string_alloc(struct tbed_writer *writer, const struct tbed_compone
     struct tbed_store *store = tbed_store_of(writer);
     if (!tbed_state_lock_or_drop(tbed_file_of(writer)))
         return TBED_ID_INVALID;
-    uint32_t id = alloc_locked(store, components, component_count);
+    uint32_t id = tbed_string_alloc_locked(store, components, component_count);
     tbed_state_unlock(tbed_file_of(writer));
     return id;
 }
@@ -254,7 +255,7 @@ bool tbed_string_alloc_reserved(struct tbed_writer *writer, uint32_t reserved_id
     }
     if (!tbed_state_lock_or_drop(tbed_file_of(writer)))
         return false;
-    uint32_t id = alloc_locked(store, components, component_count);
+    uint32_t id = tbed_string_alloc_locked(store, components, component_count);
     bool is_bound = id != TBED_ID_INVALID && tbed_bind_locked(store, reserved_id, 1, id);
     tbed_state_unlock(tbed_file_of(writer));
     return is_bound;

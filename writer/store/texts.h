@@ -6,11 +6,15 @@
 #ifndef TRACEBED_WRITER_TEXTS_H
 #define TRACEBED_WRITER_TEXTS_H
 
+#include "tracebed/writer.h"
 #include "writer/store/store.h"
 
 /* ---- string_write.c ---- */
 /* A new entry. The caller holds 'state_lock'. */
 uint32_t tbed_text_alloc(struct tbed_store *store, const char *text, size_t nbytes);
+/* tbed_string_alloc() for a caller that holds 'state_lock'. */
+uint32_t tbed_string_alloc_locked(struct tbed_store *store, const struct tbed_component *components,
+                                  size_t count);
 
 /* ---- intern.c ---- */
 /* The id of a text; a new entry if it has none yet. The caller holds 'state_lock'. */

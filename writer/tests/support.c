@@ -115,11 +115,22 @@ uint32_t test_stream_named(struct tbed_reader *reader, const char *name)
             (tbed_string_resolve(reader, info.name_id, text, sizeof text, &nbytes) != TBED_OK ||
              strcmp(text, name) != 0))
             continue;
+        if (info.kind == TBED_STREAM_HANDLERS)
+            continue;
         assert_int_equal(found, 0);
         found = info.stream;
     }
     assert_int_not_equal(found, 0);
     return found;
+}
+
+uint32_t test_next_stream_of_handlers(struct tbed_reader *reader, uint32_t before)
+{
+    struct tbed_stream_info info;
+    for (size_t i = 0; tbed_stream_get(reader, i, &info); i++)
+        if (info.kind == TBED_STREAM_HANDLERS && info.stream > before)
+            return info.stream;
+    return 0;
 }
 
 void assert_text(struct tbed_reader *reader, uint32_t id, const char *text)

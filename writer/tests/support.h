@@ -28,8 +28,11 @@ struct tbed_reader *test_reader_open(const char *path, bool shut);
 /* All events of a stream, the caller's to free(). */
 struct tbed_event *test_events(struct tbed_reader *reader, uint32_t stream, size_t *count_ret);
 
-/* The number of the only stream that has events, or that is named so. */
+/* The number of the only stream that has events, or that is named so; not of signal handlers. */
 uint32_t test_stream_named(struct tbed_reader *reader, const char *name);
+
+/* The first stream of signal handlers with a higher number than 'before'; 0: there is none. */
+uint32_t test_next_stream_of_handlers(struct tbed_reader *reader, uint32_t before);
 
 /* Fails the test unless 'id' resolves to 'text'. */
 void assert_text(struct tbed_reader *reader, uint32_t id, const char *text);

@@ -180,6 +180,7 @@ enum tbed_unit_kind { /* section 8, UNIT */
 enum tbed_stream_kind { /* section 8, STREAM; 0: unknown */
                         TBED_STREAM_THREAD = 1,
                         TBED_STREAM_TRACK = 2,
+                        TBED_STREAM_HANDLERS = 3, /* of a thread or track: its signal handlers */
 };
 
 /* Causes of drops, section 9, with the text that the tools print. */

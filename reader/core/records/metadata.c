@@ -48,6 +48,7 @@ static bool take_stream(struct intake *intake)
     struct tbed_keyed_stream *stream = tbed_vector_push(&intake->metadata->streams, sizeof *stream);
     if (stream == NULL)
         return false;
+    bool is_handlers = LOAD32(disk, kind) == TBED_STREAM_HANDLERS;
     stream->keyed = intake->keyed;
     stream->info = (struct tbed_stream_info){
         .stream = intake->keyed.key,
@@ -55,7 +56,8 @@ static bool take_stream(struct intake *intake)
         .kind = LOAD32(disk, kind),
         .tid = LOAD32(disk, tid),
         .name_id = LOAD32(disk, name_id),
-        .forked_from = LOAD32(disk, forked_from),
+        .forked_from = is_handlers ? 0 : LOAD32(disk, parent),
+        .interrupts = is_handlers ? LOAD32(disk, parent) : 0,
         .tick = LOAD64(disk, tick),
     };
     return true;

@@ -123,9 +123,9 @@ struct tbed_stream_info {
     uint32_t tid;
     uint32_t name_id; /* TBED_ID_INVALID: none */
     uint32_t forked_from;
-    uint64_t tick;
-    uint64_t end_tick;    /* 0: no END record */
-    uint32_t block_count; /* event blocks */
+    uint64_t tick, end_tick; /* the latter is 0 without an END record */
+    uint32_t block_count;    /* event blocks */
+    uint32_t interrupts;     /* of signal handlers: the stream whose records they interrupted; 0: none */
 };
 /* The streams with events or a STREAM record, in order of their numbers. Returns false past the last. */
 static inline bool tbed_stream_get(const struct tbed_reader *reader, size_t index,

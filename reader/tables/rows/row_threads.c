@@ -124,9 +124,11 @@ static bool open_thread(struct tbed_scan *scan, const struct row_thread_columns 
 {
     struct tbed_process_info process;
     bool has_process = find_process(scan->reader, process_count, stream->process, &process);
+    bool has_tid =
+        stream->kind == TBED_STREAM_THREAD || (stream->kind == TBED_STREAM_HANDLERS && stream->tid != 0);
     *thread = (struct row_thread){.stream = stream->stream,
                                   .process = has_process ? stream->process : 0,
-                                  .tid = stream->kind == TBED_STREAM_THREAD ? (int64_t)stream->tid : -1,
+                                  .tid = has_tid ? (int64_t)stream->tid : -1,
                                   .pid = has_process ? (int64_t)process.pid : -1};
     bool fine = name_thread(scan, stream, &thread->thread_code) &&
                 name_process(scan, has_process ? &process : NULL, &thread->process_code);

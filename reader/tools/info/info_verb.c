@@ -285,7 +285,8 @@ static void put_processes(const struct state *state)
 
 static const char *kind_name(uint32_t kind)
 {
-    return kind == TBED_STREAM_THREAD ? "thread" : kind == TBED_STREAM_TRACK ? "track" : "-";
+    static const char *const names[] = {"-", "thread", "track", "handlers"};
+    return kind < sizeof names / sizeof names[0] ? names[kind] : "-";
 }
 
 static void put_streams(const struct state *state)
@@ -294,13 +295,13 @@ static void put_streams(const struct state *state)
     if (!tbed_stream_get(state->reader, 0, &stream))
         return;
     const char *blocks = state->foreign == NULL ? "blocks" : "";
-    printf("\n%s%10s %10s %10s %10s  %-6s  %s%s\n", tool_bold(), "stream", "process", "tid", blocks, "kind",
+    printf("\n%s%10s %10s %10s %10s  %-8s  %s%s\n", tool_bold(), "stream", "process", "tid", blocks, "kind",
            "name", tool_plain());
     for (size_t i = 0; tbed_stream_get(state->reader, i, &stream); i++) {
         char count[16] = "";
         if (state->foreign == NULL)
             snprintf(count, sizeof count, "%u", stream.block_count);
-        printf("%10u %10u %10u %10s  %-6s  ", stream.stream, stream.process, stream.tid, count,
+        printf("%10u %10u %10u %10s  %-8s  ", stream.stream, stream.process, stream.tid, count,
                kind_name(stream.kind));
         put_name(state, stream.name_id);
         putchar('\n');
@@ -527,6 +528,7 @@ static void json_streams(struct tbed_json *out, const struct state *state)
         tbed_json_u64(out, "tid", stream.tid);
         tool_json_name(out, "name", state->reader, stream.name_id);
         tbed_json_u64(out, "forked_from", stream.forked_from);
+        tbed_json_u64(out, "interrupts", stream.interrupts);
         tbed_json_u64(out, "tick", stream.tick);
         tbed_json_u64(out, "end_tick", stream.end_tick);
         if (state->foreign == NULL)

@@ -185,8 +185,8 @@ const char *tool_drop_reason(unsigned cause)
         [TBED_DROP_SIZE_LIMIT] =
             "the file reached its size limit: raise the limit, or record for a shorter time",
         [TBED_DROP_NO_MEMORY] = "the traced program ran out of memory or address space",
-        [TBED_DROP_INTERRUPTED] =
-            "a signal handler interrupted the recorder, or a writer was killed in the middle of a record",
+        [TBED_DROP_INTERRUPTED] = "a signal handler interrupted the recorder at a lock, or a writer was "
+                                  "killed in the middle of a record",
         [TBED_DROP_IDS_EXHAUSTED] = "all ids are in use: record fewer distinct names",
         [TBED_DROP_TOO_LARGE] = "a record did not fit in a page: use larger pages or shorter texts",
         [TBED_DROP_CLOSED] = "threads kept recording after the writer was closed",

@@ -15,13 +15,15 @@
  * supported.
  *
  * Threads: any thread may use a writer. A recorder belongs to one thread at a time. A signal handler may use the
- * recorder of the thread that it interrupted: if that thread was recording an event, the handler's event is dropped and
- * counted; if it was storing a string, a new string gets TBED_ID_INVALID and is counted.
+ * recorder of the thread that it interrupted: if that thread was recording an event, the handler's event goes to a stream
+ * of its own, "NAME: signal handlers", for up to eight handlers that interrupt one another. It is dropped and counted
+ * only if it needs a page or a lock that the interrupted thread is about to get. If the thread was storing a string, a
+ * new string gets TBED_ID_INVALID and is counted.
  *
  * Recording leaves errno, the signal mask and the floating point state alone, and takes at most 4 KiB of stack, also in a
  * forked child's first event and in a rotation. A thread may be cancelled (with deferred cancellation) in any call. A
  * signal handler that leaves by siglongjmp() must not have interrupted a call of its thread, as with malloc(): the
- * recorder would drop and count the thread's later events, and a lock could stay taken.
+ * thread's later events would go to the stream of its handlers, and a lock could stay taken.
  *
  * The helper thread, "tracebed", starts with the writer and sleeps until the process has claimed 16 pages. A forked
  * child starts its own at that point, from a thread that blocks no signals. The helper blocks all signals, keeps as many

@@ -3,8 +3,8 @@
  * yourself.
  *
  * To record an event is to mark the recorder busy, read the clock, compare, store the word, advance and mark it ready.
- * The word is stored last and is its own commit. The mark keeps signal handlers, and tbed_writer_close() in another
- * thread, out of an unfinished record; it takes two plain stores and no locked instruction. Every unusual case (another
+ * The word is stored last and is its own commit. The mark sends signal handlers to another recorder, and keeps tbed_writer_close() in
+ * another thread out of an unfinished record; it takes two plain stores and no locked instruction. Every unusual case (another
  * clock, a full block, no block, a forked child, a deep stack) is behind a single call.
  *
  * SPDX-License-Identifier: MIT
@@ -68,7 +68,8 @@ TBED_STATIC_ASSERT(sizeof(struct tbed_recorder_kept) == 64, "one cache line");
 /* The slow paths; do not call them yourself. */
 uint64_t tbed_clock_slow(const struct tbed_recorder *recorder);
 void tbed_recorder_drop_busy(struct tbed_recorder *recorder);
-int tbed_recorder_enter_slow(struct tbed_recorder *recorder);
+struct tbed_recorder *tbed_recorder_entered_slow(struct tbed_recorder *recorder);
+int tbed_has_open_span_slow(struct tbed_recorder *recorder);
 uint64_t *tbed_recorder_refill(struct tbed_recorder *recorder, size_t nwords, uint64_t tick);
 void tbed_span_begin_slow(struct tbed_recorder *recorder, uint32_t id);
 void tbed_span_end_slow(struct tbed_recorder *recorder);
@@ -79,9 +80,12 @@ static inline struct tbed_recorder_kept *tbed_kept_of(struct tbed_recorder *reco
     return (struct tbed_recorder_kept *)((char *)recorder + TBED_RECORDER_KEPT_OFFSET);
 }
 
+/* A signal handler that interrupts a record has spans of its own. */
 static inline int tbed_has_open_span(struct tbed_recorder *recorder)
 {
     struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
+    if (TBED_UNLIKELY(recorder->mark == TBED_MARK_BUSY))
+        return tbed_has_open_span_slow(recorder);
     return kept->top != kept->stack;
 }
 
@@ -121,12 +125,16 @@ static inline int tbed_recorder_is_off(const struct tbed_recorder *recorder)
     return recorder->mark == TBED_MARK_OFF;
 }
 
-static inline int tbed_recorder_enter(struct tbed_recorder *recorder)
+/*
+ * The recorder to store into, marked busy: 'recorder', or in a signal handler that interrupted one of its records the one
+ * that it keeps for such handlers. NULL: the event was dropped (counted).
+ */
+static inline struct tbed_recorder *tbed_recorder_entered(struct tbed_recorder *recorder)
 {
     if (TBED_UNLIKELY(recorder->mark != TBED_MARK_READY))
-        return !tbed_recorder_is_off(recorder) && tbed_recorder_enter_slow(recorder);
+        return tbed_recorder_is_off(recorder) ? NULL : tbed_recorder_entered_slow(recorder);
     tbed_recorder_mark_busy(recorder);
-    return 1;
+    return recorder;
 }
 
 static inline void tbed_recorder_leave(struct tbed_recorder *recorder)

@@ -26,9 +26,9 @@
  * _DYNAMIC.
  *
  * Threads: any. Signal handlers may use the macros. If a handler interrupts its thread while an event is being recorded,
- * its own event is dropped and counted; if it interrupts the lookup of a name, its event may lack its name. Do not keep
- * a TBED_SPAN open while a coroutine is suspended that may resume on another thread; use TBED_ASYNC_BEGIN for that.
- * longjmp() past a TBED_SPAN leaves the span open.
+ * its own event goes to a stream named "THREAD: signal handlers"; if it interrupts the lookup of a name, its event may
+ * lack its name. Do not keep a TBED_SPAN open while a coroutine is suspended that may resume on another thread; use
+ * TBED_ASYNC_BEGIN for that. longjmp() past a TBED_SPAN leaves the span open.
  *
  * Shared libraries: any number of plugins may each carry a writer. In a library compiled with -fPIC an event takes about
  * 4 ns longer than in an executable, because the address of the thread's recorder is looked up by a call. To avoid that,
