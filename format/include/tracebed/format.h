@@ -204,7 +204,8 @@ enum tbed_drop_cause {
 
 /*
  * Every status, with a fixed value. From 64 on they are the checks of section 12, by the same names; each has a golden
- * file in spec/golden/invalid. From 224 on they are those of spec/measureme.md, from 240 on those of other foreign formats.
+ * file in spec/golden/invalid. From 224 on they are those of spec/measureme.md, from 240 on those of other foreign
+ * formats, from 256 on those of spec/packed.md.
  */
 #define TBED_STATUS_LIST(X)                                                                                  \
     X(OK, 0, "fine")                                                                                         \
@@ -297,7 +298,8 @@ enum tbed_drop_cause {
     X(ERR_FOREIGN_FILE, 243, "a file of the folder is missing or cannot be read")                            \
     X(ERR_FOREIGN_LIBRARY, 244, "the library that reads the format failed")                                  \
     X(ERR_FOREIGN_TIME, 245, "the time is impossible or does not fit")                                       \
-    X(ERR_FOREIGN_PACKED, 248, "the compressed data is damaged, or ends early")
+    X(ERR_FOREIGN_PACKED, 248, "the compressed data is damaged, or ends early")                              \
+    X(ERR_PACKED_UNIT, 256, "a unit of the packed trace is damaged")
 
 enum tbed_status {
 #define X(name, value, text) TBED_##name = value,

@@ -5,7 +5,7 @@
  */
 #include "reader/exchange/out/export_pack.h"
 
-#include "reader/exchange/out/zstd_library.h"
+#include "reader/core/zstd/zstd_library.h"
 
 #include <stdint.h>
 #include <stdlib.h>

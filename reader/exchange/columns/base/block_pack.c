@@ -5,7 +5,7 @@
  */
 #include "reader/exchange/columns/base/block_pack.h"
 
-#include "reader/exchange/out/zstd_library.h"
+#include "reader/core/zstd/zstd_library.h"
 
 #include <limits.h>
 #include <zlib.h>

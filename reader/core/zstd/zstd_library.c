@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
-#include "reader/exchange/out/zstd_library.h"
+#include "reader/core/zstd/zstd_library.h"
 
 #include <dlfcn.h>
 

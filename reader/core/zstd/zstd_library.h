@@ -1,10 +1,10 @@
 /*
- * libzstd, loaded when it is needed: programs that write no Zstandard run without it.
+ * libzstd, loaded when it is needed: programs that neither read nor write Zstandard run without it.
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef TRACEBED_EXCHANGE_ZSTD_LIBRARY_H
-#define TRACEBED_EXCHANGE_ZSTD_LIBRARY_H
+#ifndef TRACEBED_CORE_ZSTD_LIBRARY_H
+#define TRACEBED_CORE_ZSTD_LIBRARY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,6 +24,10 @@ typedef struct ZSTD_CStream ZSTD_CStream;
     X(compressStream2)                                                                                       \
     X(compressBound)                                                                                         \
     X(compressCCtx)                                                                                          \
+    X(createDCtx)                                                                                            \
+    X(freeDCtx)                                                                                              \
+    X(decompressDCtx)                                                                                        \
+    X(findFrameCompressedSize)                                                                               \
     X(isError)
 
 /* The functions of the library, by their names without "ZSTD_". */
