@@ -1,6 +1,6 @@
 /*
  * Addresses of allocations: an allocator hands out again what was freed last, and programs free what is young. Both
- * directions; see event_columns.h.
+ * directions; see unit_columns.h.
  *
  * Source: spec/packed.md, "Addresses".
  *
@@ -9,7 +9,7 @@
 #ifndef TRACEBED_CORE_EVENT_ADDRESSES_H
 #define TRACEBED_CORE_EVENT_ADDRESSES_H
 
-#include "reader/core/pack/event_columns.h"
+#include "reader/core/pack/unit_columns.h"
 
 #define ADDRESS_ALLOCS                                                                                       \
     (PACK_UNIT_NBYTES_MAX / 16 + 1) /* the first is not used; an event has two words or more */
@@ -119,7 +119,7 @@ BOTH_WAYS uint64_t address_near(struct columns *columns, enum column_number numb
                                 uint64_t address, uint64_t from, bool packs)
 {
     if (code == NEAR_FAR)
-        return column_number(columns, number, address, packs);
+        return column_value(columns, number, address, packs);
     if (packs)
         return address;
     return from + ((code & 1) != 0 ? unfold(code >> 1) : unfold(code >> 1) << 4);
@@ -170,7 +170,7 @@ BOTH_WAYS uint64_t address_of_alloc(struct columns *columns, struct addresses *a
                          *unknown = address_freed_of(all, ADDRESS_UNKNOWN);
     uint64_t expected = all->last_alloc + all->last_size;
     uint64_t code = packs ? address_alloc_code(same, unknown, address, expected) : 0;
-    code = column_number(columns, COLUMN_ALLOC, code, packs);
+    code = column_value(columns, COLUMN_ALLOC, code, packs);
     if (code >= ADDRESS_NEAR)
         address = address_near(columns, COLUMN_ALLOC, code - ADDRESS_NEAR, address, expected, packs);
     else {
@@ -221,10 +221,10 @@ BOTH_WAYS uint64_t address_of_free(struct columns *columns, struct addresses *al
                                    bool packs)
 {
     uint32_t i = packs ? address_live(all, address) : 0;
-    uint64_t code = column_number(columns, COLUMN_FREE, i != 0 ? address_rank(all, i) : 0, packs);
+    uint64_t code = column_value(columns, COLUMN_FREE, i != 0 ? address_rank(all, i) : 0, packs);
     if (code == 0) {
         uint64_t near = packs ? address_near_code(address, all->last_free) : 0;
-        near = column_number(columns, COLUMN_FREE, near, packs);
+        near = column_value(columns, COLUMN_FREE, near, packs);
         address = address_near(columns, COLUMN_FREE, near, address, all->last_free, packs);
         all->last_free = address;
         address_freed_push(address_freed_of(all, ADDRESS_UNKNOWN), address);

@@ -1,6 +1,6 @@
 /*
  * Ticks of events, as steps of the clock: most clocks do not show every tick, but jump, for instance by 26 ticks, or by
- * 10.02 nanoseconds. Both directions; see event_columns.h.
+ * 10.02 nanoseconds. Both directions; see unit_columns.h.
  *
  * Source: spec/packed.md, "Ticks".
  *
@@ -9,7 +9,7 @@
 #ifndef TRACEBED_CORE_EVENT_CLOCK_H
 #define TRACEBED_CORE_EVENT_CLOCK_H
 
-#include "reader/core/pack/event_columns.h"
+#include "reader/core/pack/unit_columns.h"
 
 #define CLOCK_FRACTION_BITS 16
 #define CLOCK_ONE           (UINT64_C(1) << CLOCK_FRACTION_BITS)
@@ -65,7 +65,7 @@ BOTH_WAYS uint64_t clock_rest(struct columns *columns, enum column_number number
     if (byte < 255)
         folded = byte;
     else
-        folded = column_number(columns, COLUMN_WIDE, folded, packs);
+        folded = column_value(columns, COLUMN_WIDE, folded, packs);
     return unfold(folded);
 }
 

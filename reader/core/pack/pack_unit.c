@@ -9,13 +9,13 @@
 #include <string.h>
 
 #include "format/event.h"
-#include "reader/core/pack/event_walk.h"
+#include "reader/core/pack/unit_walk.h"
 #include "reader/core/zstd/zstd_library.h"
 
 enum unit_method {
     UNIT_PLAIN = 0,
     UNIT_ZSTD = 1,
-    UNIT_EVENTS = 2,
+    UNIT_COLUMNS = 2,
 };
 
 #if HAS_ZSTD
@@ -27,7 +27,7 @@ enum unit_method {
 struct tbed_packer {
     struct zstd_library library;
     ZSTD_CStream *zstd;
-    struct event_walk walk;
+    struct unit_walk walk;
     uint8_t plain[PACK_UNIT_NBYTES_MAX];
     uint8_t columns[COLUMN_COUNT][COLUMN_NBYTES + COLUMN_SLACK_NBYTES];
 };
@@ -35,7 +35,7 @@ struct tbed_packer {
 struct tbed_unpacker {
     struct zstd_library library;
     ZSTD_DCtx *zstd;
-    struct event_walk walk;
+    struct unit_walk walk;
     uint8_t plain[PACK_UNIT_NBYTES_MAX];
     uint8_t columns[COLUMN_NBYTES + COLUMN_SLACK_NBYTES];
 };
@@ -59,7 +59,7 @@ enum tbed_status tbed_packer_new(struct tbed_packer **packer_ret)
         free(packer);
         return is_loaded ? TBED_ERR_MEMORY : TBED_ERR_NO_LIBRARY;
     }
-    tbed_event_walk_init(&packer->walk);
+    tbed_unit_walk_init(&packer->walk);
     *packer_ret = packer;
     return TBED_OK;
 }
@@ -109,18 +109,18 @@ static size_t pack_column(struct tbed_packer *packer, uint8_t *out, size_t room,
 }
 
 /* 0: it would not be smaller. */
-static size_t pack_events(struct tbed_packer *packer, const struct pack_unit *unit, uint8_t *out)
+static size_t pack_columns(struct tbed_packer *packer, const struct pack_unit *unit, uint8_t *out)
 {
     size_t room = plain_nbytes(unit), total = 0, at = 1;
-    struct event_walk *walk = &packer->walk;
+    struct unit_walk *walk = &packer->walk;
     for (uint32_t i = 0; i < COLUMN_COUNT; i++)
         walk->columns.c[i].start = walk->columns.c[i].at = packer->columns[i];
-    tbed_event_walk_pack(walk, unit);
+    tbed_unit_walk_pack(walk, unit);
     for (uint32_t i = 0; i < COLUMN_COUNT; i++)
         total += (size_t)(walk->columns.c[i].at - walk->columns.c[i].start);
     if (total > 2 * plain_nbytes(unit))
         return 0;
-    out[0] = UNIT_EVENTS;
+    out[0] = UNIT_COLUMNS;
     at += put_number(out + at, walk->clock.step);
     at += put_number(out + at, walk->clock.common);
     for (uint32_t i = 0; i < COLUMN_COUNT; i++) {
@@ -146,9 +146,14 @@ static size_t pack_plain(struct tbed_packer *packer, const struct pack_unit *uni
     return 1 + nbytes;
 }
 
+static bool is_walked(uint8_t kind)
+{
+    return kind == TBED_BLOCK_EVENTS || kind == TBED_BLOCK_STRINGS || kind == TBED_BLOCK_RECORDS;
+}
+
 size_t tbed_unit_pack(struct tbed_packer *packer, const struct pack_unit *unit, uint8_t *out)
 {
-    size_t nbytes = unit->blocks[0][0] == TBED_BLOCK_EVENTS ? pack_events(packer, unit, out) : 0;
+    size_t nbytes = is_walked(unit->blocks[0][0]) ? pack_columns(packer, unit, out) : 0;
     return nbytes != 0 ? nbytes : pack_plain(packer, unit, out);
 }
 
@@ -166,7 +171,7 @@ enum tbed_status tbed_unpacker_new(struct tbed_unpacker **unpacker_ret)
         free(unpacker);
         return is_loaded ? TBED_ERR_MEMORY : TBED_ERR_NO_LIBRARY;
     }
-    tbed_event_walk_init(&unpacker->walk);
+    tbed_unit_walk_init(&unpacker->walk);
     *unpacker_ret = unpacker;
     return TBED_OK;
 }
@@ -223,9 +228,9 @@ static size_t unpack_column(struct tbed_unpacker *unpacker, struct unit_input *i
     return nbytes;
 }
 
-static bool unpack_events(struct tbed_unpacker *unpacker, struct unit_input in, const struct pack_unit *unit)
+static bool unpack_columns(struct tbed_unpacker *unpacker, struct unit_input in, const struct pack_unit *unit)
 {
-    struct event_walk *walk = &unpacker->walk;
+    struct unit_walk *walk = &unpacker->walk;
     uint8_t *to = unpacker->columns;
     size_t room = 2 * plain_nbytes(unit);
     walk->clock.step = get_number(&in);
@@ -237,7 +242,7 @@ static bool unpack_events(struct tbed_unpacker *unpacker, struct unit_input in, 
         room -= nbytes;
     }
     return !in.is_damaged && in.at == in.end && walk->clock.step >= CLOCK_ONE &&
-           walk->clock.step <= CLOCK_STEP_MAX && tbed_event_walk_unpack(walk, unit);
+           walk->clock.step <= CLOCK_STEP_MAX && tbed_unit_walk_unpack(walk, unit);
 }
 
 static bool unpack_plain(struct tbed_unpacker *unpacker, struct unit_input in, const struct pack_unit *unit,
@@ -256,11 +261,11 @@ static bool unpack_plain(struct tbed_unpacker *unpacker, struct unit_input in, c
 enum tbed_status tbed_unit_unpack(struct tbed_unpacker *unpacker, const uint8_t *in, size_t nbytes,
                                   const struct pack_unit *unit)
 {
-    if (nbytes == 0 || in[0] > UNIT_EVENTS)
+    if (nbytes == 0 || in[0] > UNIT_COLUMNS)
         return TBED_ERR_PACKED_UNIT;
     struct unit_input rest = {.at = in + 1, .end = in + nbytes};
-    bool is_intact = in[0] == UNIT_EVENTS ? unpack_events(unpacker, rest, unit)
-                                          : unpack_plain(unpacker, rest, unit, in[0] == UNIT_ZSTD);
+    bool is_intact = in[0] == UNIT_COLUMNS ? unpack_columns(unpacker, rest, unit)
+                                           : unpack_plain(unpacker, rest, unit, in[0] == UNIT_ZSTD);
     return is_intact ? TBED_OK : TBED_ERR_PACKED_UNIT;
 }
 

@@ -1,5 +1,5 @@
 /*
- * The columns that the events of a unit are taken apart into, and the values in them. One call does both directions: where
+ * The columns that the blocks of a unit are taken apart into, and the values in them. One call does both directions: where
  * 'packs' is true, a value is appended and returned; otherwise the next one is read and returned.
  *
  * Packing never runs out of room: see COLUMN_NBYTES. Unpacking beyond the end of a column gives zeros and sets
@@ -9,8 +9,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef TRACEBED_CORE_EVENT_COLUMNS_H
-#define TRACEBED_CORE_EVENT_COLUMNS_H
+#ifndef TRACEBED_CORE_UNIT_COLUMNS_H
+#define TRACEBED_CORE_UNIT_COLUMNS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,9 +41,16 @@ enum column_number {
     COLUMN_ALLOC, /* addresses */
     COLUMN_FREE,
     COLUMN_COUNTER,
-    COLUMN_WORD,  /* other words of records */
-    COLUMN_TEXT,  /* and texts, and packed values */
-    COLUMN_BEGIN, /* begin ticks of REALLOC */
+    COLUMN_WORD,      /* other words of records */
+    COLUMN_TEXT,      /* and texts, and packed values */
+    COLUMN_BEGIN,     /* begin ticks of REALLOC */
+    COLUMN_ENTRY,     /* sizes of string entries, and whether their hashes are right */
+    COLUMN_HASH,      /* those that are not */
+    COLUMN_CONTENT,   /* texts of strings */
+    COLUMN_REFERENCE, /* and references in them */
+    COLUMN_RECORD,    /* the first two words of records */
+    COLUMN_EVEN,      /* their other words, by halves */
+    COLUMN_ODD,
     COLUMN_COUNT,
 };
 
@@ -87,8 +94,8 @@ BOTH_WAYS uint8_t column_byte(struct columns *columns, enum column_number number
 }
 
 /* LEB128 from its second byte on; at most ten bytes, and below 2^64. */
-static __attribute__((noinline)) uint64_t column_number_rest(struct columns *columns, struct column *column,
-                                                             uint64_t value)
+static __attribute__((noinline)) uint64_t column_value_rest(struct columns *columns, struct column *column,
+                                                            uint64_t value)
 {
     for (uint32_t shift = 7; shift < 64 && column->at < column->end; shift += 7) {
         uint64_t byte = *column->at++;
@@ -102,8 +109,8 @@ static __attribute__((noinline)) uint64_t column_number_rest(struct columns *col
     return 0;
 }
 
-BOTH_WAYS uint64_t column_number(struct columns *columns, enum column_number number, uint64_t value,
-                                 bool packs)
+BOTH_WAYS uint64_t column_value(struct columns *columns, enum column_number number, uint64_t value,
+                                bool packs)
 {
     struct column *column = &columns->c[number];
     if (packs) {
@@ -114,14 +121,14 @@ BOTH_WAYS uint64_t column_number(struct columns *columns, enum column_number num
         return value;
     }
     uint8_t first = column_byte(columns, number, 0, false);
-    return first < 128 ? first : column_number_rest(columns, column, first & 127);
+    return first < 128 ? first : column_value_rest(columns, column, first & 127);
 }
 
 /* A number as the difference to an expected one. */
 BOTH_WAYS uint64_t column_difference(struct columns *columns, enum column_number number, uint64_t value,
                                      uint64_t expected, bool packs)
 {
-    uint64_t folded = column_number(columns, number, packs ? fold(value - expected) : 0, packs);
+    uint64_t folded = column_value(columns, number, packs ? fold(value - expected) : 0, packs);
     return packs ? value : expected + unfold(folded);
 }
 
