@@ -27,20 +27,16 @@ static inline bool is_reference(uint8_t first, uint32_t left)
 }
 
 /* 0: to the last entry; else by the reference that had this place in the last entry. */
-BOTH_WAYS uint32_t reference(struct unit_walk *walk, uint32_t value, uint32_t index, bool packs)
+BOTH_WAYS uint32_t reference(struct unit_walk *walk, uint32_t id, uint32_t index, bool packs)
 {
     struct walk_before *before = &walk->content;
     uint32_t *last = &before->references[index < WALK_REFERENCES ? index : WALK_REFERENCES - 1];
-    uint64_t code = 0;
-    if (packs && value != before->entry)
-        code = 1 + fold((uint64_t)value - *last);
+    uint64_t code = packs && id != before->entry ? 1 + fold((uint64_t)id - *last) : 0;
     code = column_value(&walk->columns, COLUMN_REFERENCE, code, packs);
-    if (!packs)
-        value = code == 0 ? before->entry : (uint32_t)(*last + unfold(code - 1));
+    uint64_t value = code == 0 ? before->entry : *last + unfold(code - 1);
     if (value > TBED_ID_MAX)
         walk->columns.is_damaged = true;
-    *last = value & TBED_ID_MAX;
-    return *last;
+    return *last = (uint32_t)value & TBED_ID_MAX;
 }
 
 static uint32_t big_endian_load(const uint8_t *at)
