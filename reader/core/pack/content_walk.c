@@ -54,13 +54,39 @@ static void big_endian_store(uint8_t *at, uint32_t value)
 
 #define REFERENCE_BIT 0x80000000u
 
+/* How many bytes from 'at' on are ASCII. */
+static size_t ascii_nbytes(const uint8_t *at, size_t left)
+{
+    size_t nbytes = 0;
+    while (left - nbytes >= 8) {
+        uint64_t high = walk_load(at + nbytes) & UINT64_C(0x8080808080808080);
+        if (high != 0)
+            return nbytes + (size_t)__builtin_ctzll(high) / 8;
+        nbytes += 8;
+    }
+    while (nbytes < left && at[nbytes] < 0x80)
+        nbytes++;
+    return nbytes;
+}
+
+/* The text up to the next byte that is not ASCII; returns its size. */
+BOTH_WAYS size_t content_ascii(struct unit_walk *walk, uint8_t *at, size_t left, bool packs)
+{
+    const struct column *column = &walk->columns.c[COLUMN_CONTENT];
+    size_t there = packs ? left : (size_t)(column->end - column->at);
+    size_t nbytes = ascii_nbytes(packs ? at : column->at, there < left ? there : left);
+    column_bytes(&walk->columns, COLUMN_CONTENT, at, nbytes, packs);
+    return nbytes;
+}
+
 BOTH_WAYS void content(struct unit_walk *walk, uint8_t *at, uint32_t nbytes, bool packs)
 {
     struct columns *columns = &walk->columns;
     uint8_t *end = at + nbytes;
-    for (uint32_t index = 0, left; at < end;) {
+    uint32_t index = 0;
+    while ((at += content_ascii(walk, at, (size_t)(end - at), packs)) < end) {
         uint8_t first = packs ? *at : 0;
-        left = (uint32_t)(end - at);
+        uint32_t left = (uint32_t)(end - at);
         bool is_id = packs && is_reference(first, left);
         first = column_byte(columns, COLUMN_CONTENT, is_id ? REFERENCE_MARK : first, packs);
         if (is_reference(first, left)) {
