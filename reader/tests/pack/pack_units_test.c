@@ -134,6 +134,30 @@ static void changed_blocks_come_back(void **state)
     }
 }
 
+/* What is packed does not depend on what was packed before, so files are the same however many threads make them. */
+static void a_unit_is_packed_the_same_after_others(void **state)
+{
+    (void)state;
+    uint8_t *first[20];
+    size_t nbytes[20], again;
+    for (uint64_t pass = 0; pass < 2; pass++)
+        for (uint64_t i = 0; i < 20; i++) {
+            uint64_t seed = pass == 0 ? i : 19 - i;
+            struct unit_case unit = unit_case_new(3, 8192);
+            unit_case_make(&unit, seed);
+            uint8_t *packed = unit_case_pack(&unit, pass == 0 ? &nbytes[seed] : &again);
+            unit_case_free(&unit);
+            if (pass == 0) {
+                first[seed] = packed;
+                continue;
+            }
+            assert_int_equal(again, nbytes[seed]);
+            assert_memory_equal(packed, first[seed], again);
+            free(packed);
+            free(first[seed]);
+        }
+}
+
 /* ---- What the columns are for ---- */
 
 /* A block of one stream in which spans of eight names follow one another, each 3 steps of 10 ticks long. */
@@ -288,6 +312,7 @@ int main(void)
         cmocka_unit_test(the_largest_units_come_back),
         cmocka_unit_test(noise_comes_back_and_costs_one_byte),
         cmocka_unit_test(changed_blocks_come_back),
+        cmocka_unit_test(a_unit_is_packed_the_same_after_others),
         cmocka_unit_test(regular_calls_take_almost_nothing),
         cmocka_unit_test(changed_units_are_survived),
         cmocka_unit_test(changed_columns_are_survived),
