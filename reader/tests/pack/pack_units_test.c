@@ -248,6 +248,42 @@ static void changed_columns_are_survived(void **state)
     }
 }
 
+/* The bytes of a column in a unit that compresses none. */
+static uint8_t *column_of(uint8_t *packed, uint32_t column, size_t *nbytes_ret)
+{
+    uint8_t *at = packed + 1; /* behind the method */
+    uint64_t value = 0;
+    for (uint32_t i = 0; i < 3 + column; i++) { /* the step, the common number, and the sizes */
+        at += i > 2 ? value / 2 : 0;
+        value = 0;
+        uint32_t shift = 0;
+        do
+            value |= (uint64_t)(*at & 127) << shift, shift += 7;
+        while (*at++ >= 128);
+    }
+    *nbytes_ret = value / 2;
+    return at;
+}
+
+#define RUN_COLUMN 2
+
+static void a_run_that_is_longer_than_the_events_is_refused(void **state)
+{
+    (void)state;
+    size_t nbytes, run_nbytes;
+    uint8_t *input = read_file("fuzz/unit/corpus/columns-events-1", &nbytes);
+    uint8_t *run = column_of(input + 1, RUN_COLUMN, &run_nbytes);
+    struct unit_case unit = unit_case_new(2, 4096);
+    assert_true(run_nbytes > 1);
+    assert_int_equal(unit_case_unpack(&unit, input + 1, nbytes - 1), TBED_OK);
+    for (uint32_t i = 0; i < 100; i++) {
+        run[run_nbytes - 1] = (uint8_t)(100 + i);
+        assert_int_equal(unit_case_unpack(&unit, input + 1, nbytes - 1), TBED_ERR_PACKED_UNIT);
+    }
+    unit_case_free(&unit);
+    free(input);
+}
+
 static void a_unit_that_is_cut_is_refused(void **state)
 {
     (void)state;
@@ -316,6 +352,7 @@ int main(void)
         cmocka_unit_test(regular_calls_take_almost_nothing),
         cmocka_unit_test(changed_units_are_survived),
         cmocka_unit_test(changed_columns_are_survived),
+        cmocka_unit_test(a_run_that_is_longer_than_the_events_is_refused),
         cmocka_unit_test(a_unit_that_is_cut_is_refused),
         cmocka_unit_test(a_unit_with_a_byte_too_many_is_refused),
         cmocka_unit_test(a_unit_of_another_size_is_refused),
