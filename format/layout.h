@@ -9,9 +9,10 @@
 #include "format/base/bytes.h"
 #include "tracebed/format.h"
 
-#define TBED_MAGIC      "tracebed"
-#define TBED_STATE_OPEN 0x6E65706Fu /* "open" */
-#define TBED_STATE_SHUT 0x74756873u /* "shut" */
+#define TBED_MAGIC        "tracebed"
+#define TBED_PACKED_MAGIC "tbedpack"  /* spec/packed.md; such a file is not one of this format */
+#define TBED_STATE_OPEN   0x6E65706Fu /* "open" */
+#define TBED_STATE_SHUT   0x74756873u /* "shut" */
 
 #define TBED_CELL_SHIFT_DEFAULT  10
 #define TBED_CELL_SHIFT_MIN      9

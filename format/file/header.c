@@ -135,6 +135,8 @@ enum tbed_status tbed_header_check(const void *bytes, size_t nbytes, struct tbed
 {
     if (nbytes == 0)
         return fail(error_ret, TBED_ERR_EMPTY, 0, 0);
+    if (nbytes >= 8 && memcmp(bytes, TBED_PACKED_MAGIC, 8) == 0)
+        return fail(error_ret, TBED_ERR_PACKED, UINT64_MAX, 0);
     if (memcmp(bytes, TBED_MAGIC, nbytes < 8 ? nbytes : 8) != 0)
         return fail(error_ret, TBED_ERR_NOT_A_TRACE, 0, 0);
     if (nbytes < sizeof(struct tbed_disk_header))

@@ -299,7 +299,10 @@ enum tbed_drop_cause {
     X(ERR_FOREIGN_LIBRARY, 244, "the library that reads the format failed")                                  \
     X(ERR_FOREIGN_TIME, 245, "the time is impossible or does not fit")                                       \
     X(ERR_FOREIGN_PACKED, 248, "the compressed data is damaged, or ends early")                              \
-    X(ERR_PACKED_UNIT, 256, "a unit of the packed trace is damaged")
+    X(ERR_PACKED_UNIT, 256, "a unit of the packed trace is damaged")                                         \
+    X(ERR_PACKED_HEADER, 257, "the header of the packed trace is damaged")                                   \
+    X(ERR_PACKED_INDEX, 258, "the packed trace was cut, or its index is damaged")                            \
+    X(ERR_PACKED, 259, "the trace is packed; 'tracebed unpack' restores it")
 
 enum tbed_status {
 #define X(name, value, text) TBED_##name = value,

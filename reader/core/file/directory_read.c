@@ -29,7 +29,7 @@ static bool page_is_intact(const struct tbed_reader *reader, uint64_t page)
 {
     uint64_t offset = page * reader->header.page_nbytes;
     return offset <= reader->map.nbytes && reader->map.nbytes - offset >= reader->header.page_nbytes &&
-           tbed_directory_page_is_valid(reader->map.bytes + offset, reader->fixed, (uint32_t)page);
+           tbed_directory_page_is_valid(tbed_map_at(&reader->map, offset), reader->fixed, (uint32_t)page);
 }
 
 struct tbed_directory_part tbed_directory_part_of(const struct tbed_reader *reader, struct tbed_extent *known,

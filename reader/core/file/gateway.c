@@ -106,8 +106,21 @@ static enum tbed_status compare_with_entry(const struct passage *passage)
 static struct tbed_block_fields header_load(const struct passage *passage)
 {
     const struct tbed_reader *reader = passage->reader;
-    return passage->entry->cell != 0 ? tbed_block_load(reader->map.bytes + passage->offset)
+    return passage->entry->cell != 0 ? tbed_block_load(tbed_map_at(&reader->map, passage->offset))
                                      : tbed_page_block_load(reader, passage->entry->page);
+}
+
+/* Blocks of events are unpacked while they are needed; pointers into all others are kept. */
+static enum tbed_status bring(struct passage *passage)
+{
+    const struct tbed_map *map = &passage->reader->map;
+    if (passage->offset > map->nbytes || passage->nbytes > map->nbytes - passage->offset)
+        return refuse(passage, TBED_ERR_BLOCK_CUT, 0, map->nbytes);
+    enum tbed_status status = tbed_map_take(map, passage->offset, passage->kind != TBED_BLOCK_EVENTS);
+    if (status != TBED_OK)
+        return refuse(passage, status, 0, tbed_map_packed_offset(map, passage->offset));
+    passage->bytes = map->bytes + passage->offset;
+    return TBED_OK;
 }
 
 static enum tbed_status check_header(struct passage *passage)
@@ -116,10 +129,9 @@ static enum tbed_status check_header(struct passage *passage)
     uint32_t string_page = passage->kind == TBED_BLOCK_STRINGS ? (uint32_t)entry->string_page : 0;
     uint32_t field = 0;
     uint64_t detail = 0;
-    if (passage->offset > passage->reader->map.nbytes ||
-        passage->nbytes > passage->reader->map.nbytes - passage->offset)
-        return refuse(passage, TBED_ERR_BLOCK_CUT, 0, passage->reader->map.nbytes);
-    passage->bytes = passage->reader->map.bytes + passage->offset;
+    enum tbed_status status = bring(passage);
+    if (status != TBED_OK)
+        return status;
     passage->fields = header_load(passage);
     if (entry->by_entry && passage->fields.kind == TBED_BLOCK_NONE)
         return refuse(passage, TBED_ERR_BLOCK_LOST, 0, TBED_ENTRY_SEALED);
@@ -127,7 +139,7 @@ static enum tbed_status check_header(struct passage *passage)
         return TBED_ERR_CHANGED;
     struct tbed_block_place place =
         tbed_place_make(passage->reader, entry->page, entry->cell, entry->shift, string_page);
-    enum tbed_status status = tbed_block_header_check(&passage->fields, &place, &field, &detail);
+    status = tbed_block_header_check(&passage->fields, &place, &field, &detail);
     if (status != TBED_OK)
         return refuse(passage, status, field, detail);
     return entry->by_entry && state_load(entry) == TBED_VERDICT_NONE ? compare_with_entry(passage) : TBED_OK;

@@ -342,7 +342,7 @@ static void note_seals(const struct tbed_reader *reader, struct tbed_index *inde
             uint64_t offset = tbed_indexed_offset(reader, entry);
             if (!entry->unsealed || offset >= reader->map.nbytes)
                 continue;
-            struct tbed_block_fields fields = tbed_block_load(reader->map.bytes + offset);
+            struct tbed_block_fields fields = tbed_block_load(tbed_map_at(&reader->map, offset));
             entry->unsealed = fields.used_nbytes == 0;
             if (!entry->unsealed && fields.kind == kind && kind == TBED_BLOCK_EVENTS)
                 tbed_index_note_ticks(index, fields.first_tick, fields.last_tick);
@@ -480,7 +480,7 @@ static void check_unwritten_pages(const struct tbed_reader *reader, const struct
         if (page >= end || page >= reader->map.nbytes / page_nbytes)
             return;
         if (!tbed_directory_has_page((uint32_t)page_nbytes, page) &&
-            !tbed_bytes_are_zero(reader->map.bytes + page * page_nbytes, page_nbytes))
+            !tbed_bytes_are_zero(tbed_map_at(&reader->map, page * page_nbytes), page_nbytes))
             tbed_damage_tell(reader, TBED_ERR_BLOCK_NOT_ZERO, page * page_nbytes, 0, 0);
     }
 }
@@ -496,7 +496,7 @@ void tbed_index_check_unwritten(const struct tbed_reader *reader)
         uint64_t offset = (uint64_t)places[i].page * reader->header.page_nbytes +
                           ((uint64_t)places[i].cell << places[i].shift);
         size_t nbytes = (size_t)1 << places[i].shift;
-        if (offset < reader->map.nbytes && !tbed_bytes_are_zero(reader->map.bytes + offset, nbytes))
+        if (offset < reader->map.nbytes && !tbed_bytes_are_zero(tbed_map_at(&reader->map, offset), nbytes))
             tbed_damage_tell(reader, TBED_ERR_BLOCK_NOT_ZERO, offset, places[i].cell, 0);
     }
 }

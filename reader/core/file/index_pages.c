@@ -64,7 +64,7 @@ static bool ordinal_is_free(const struct tbed_index_update *update, uint32_t ord
     uint64_t offset = (uint64_t)page * reader->header.page_nbytes;
     if (page == 0 || offset >= reader->map.nbytes)
         return true;
-    struct tbed_block_fields fields = tbed_block_load(reader->map.bytes + offset);
+    struct tbed_block_fields fields = tbed_block_load(tbed_map_at(&reader->map, offset));
     struct tbed_indexed entry = {
         .page = page,
         .shift = fields.shift & 0x1F,
@@ -143,8 +143,8 @@ static bool is_damaged(const struct tbed_reader *reader, uint64_t page, const st
 {
     uint32_t page_nbytes = reader->header.page_nbytes;
     return block->used_nbytes != 0 && block->kind != TBED_BLOCK_CELLS &&
-           tbed_block_content_check(reader->map.bytes + page * page_nbytes, block, page_nbytes, false) !=
-               TBED_OK;
+           tbed_block_content_check(tbed_map_at(&reader->map, page * page_nbytes), block, page_nbytes,
+                                    false) != TBED_OK;
 }
 
 /*
@@ -214,12 +214,23 @@ static bool take_by_header(struct tbed_index_update *update, const struct tbed_b
     return true;
 }
 
+/* The page is in a damaged unit of a packed file: nothing is known but what its entry says. */
+static void tell_lost_unit(struct tbed_index_update *update, uint64_t page,
+                           const struct tbed_page_entry *entry)
+{
+    const struct tbed_reader *reader = update->reader;
+    uint64_t offset = page * reader->header.page_nbytes;
+    tbed_damage_tell(reader, TBED_ERR_PACKED_UNIT, offset, 0, tbed_map_packed_offset(&reader->map, offset));
+    if (entry->is_begun)
+        add_ghost(update, entry->fields.kind, entry->fields.stream, entry->fields.sequence);
+}
+
 static void look_at_block(struct tbed_index_update *update, uint64_t page,
                           const struct tbed_page_entry *entry)
 {
     struct tbed_reader *reader = update->reader;
     uint64_t offset = page * reader->header.page_nbytes;
-    const uint8_t *bytes = reader->map.bytes + offset;
+    const uint8_t *bytes = tbed_map_at(&reader->map, offset);
     struct tbed_block_fields fields = tbed_page_block_load(reader, page);
     /* The file's counters are loaded after the block's first word, so in a live file they are at least as new. */
     struct tbed_block_place place = tbed_place_make(reader, (uint32_t)page, 0, 0, 0);
@@ -247,7 +258,7 @@ static bool look_at_cell(struct tbed_index_update *update, uint32_t page, uint32
 {
     struct tbed_reader *reader = update->reader;
     const uint8_t *bytes =
-        reader->map.bytes + (uint64_t)page * reader->header.page_nbytes + ((uint64_t)cell << shift);
+        tbed_map_at(&reader->map, (uint64_t)page * reader->header.page_nbytes + ((uint64_t)cell << shift));
     struct tbed_block_fields fields = tbed_block_load(bytes);
     struct tbed_block_place place = tbed_place_make(reader, page, cell, shift, string_page);
     if (fields.kind == TBED_BLOCK_NONE)
@@ -275,6 +286,20 @@ static uint64_t count_holes(struct tbed_index_update *update, uint64_t page, uin
     return end > page ? end - page : 0;
 }
 
+/* Looks at a page that may have to be unpacked for it. */
+static void look_at_content(struct tbed_index_update *update, uint64_t page,
+                            const struct tbed_page_entry *entry)
+{
+    const struct tbed_reader *reader = update->reader;
+    struct tbed_lease lease;
+    tbed_lease_begin(&lease, reader->map.packed);
+    if (tbed_map_take(&reader->map, page * reader->header.page_nbytes, false) != TBED_OK)
+        tell_lost_unit(update, page, entry);
+    else
+        look_at_block(update, page, entry);
+    tbed_lease_end(&lease);
+}
+
 /* Looks at the page, and perhaps at some after it, and returns the next one. */
 static uint64_t look_at_page(struct tbed_index_update *update, uint64_t page, uint64_t end)
 {
@@ -294,7 +319,7 @@ static uint64_t look_at_page(struct tbed_index_update *update, uint64_t page, ui
     if (hole_count > 0)
         add_pending_pages(update, page, hole_count);
     else
-        look_at_block(update, page, &entry);
+        look_at_content(update, page, &entry);
     return page + (hole_count > 0 ? hole_count : 1);
 }
 
@@ -363,7 +388,7 @@ void tbed_index_look_at_new_pages(struct tbed_index_update *update)
 /* The lowest cell that was not begun, of a page all of whose cells were looked at; 0: all were. */
 static uint32_t first_free_cell(const struct tbed_reader *reader, const struct tbed_indexed *entry)
 {
-    const uint8_t *page = reader->map.bytes + tbed_indexed_offset(reader, entry);
+    const uint8_t *page = tbed_map_at(&reader->map, tbed_indexed_offset(reader, entry));
     for (uint32_t cell = 1; cell < reader->header.page_nbytes >> entry->shift; cell++)
         if (tbed_block_load(page + ((size_t)cell << entry->shift)).kind == TBED_BLOCK_NONE)
             return cell;

@@ -105,6 +105,28 @@ static int open_again(int fd)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
+/* Holes are the pages that no unit has. */
+static void take_packed(struct tbed_map *map, struct tbed_packed *packed)
+{
+    const struct tbed_packed_file *file = tbed_packed_file(packed);
+    map->packed = packed;
+    map->packed_page_nbytes = file->header.page_nbytes;
+    map->bytes = tbed_packed_plain(packed);
+    map->nbytes = map->reserved_nbytes = (size_t)file->header.plain_nbytes;
+    map->is_sparse = file->pages.count < file->page_count;
+}
+
+static enum tbed_status open_packed(struct tbed_map *map, int fd, size_t nbytes, struct tbed_error *error)
+{
+    struct tbed_packed *packed = NULL;
+    enum tbed_status status = tbed_packed_open(fd, NULL, nbytes, &packed, error);
+    if (status != TBED_OK)
+        return status;
+    take_packed(map, packed);
+    map->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    return map->fd < 0 ? fail(error, TBED_ERR_OPEN, errno) : TBED_OK;
+}
+
 enum tbed_status tbed_map_open(struct tbed_map *map_ret, int fd, bool copy, struct tbed_error *error_ret)
 {
     struct tbed_map map = {.fd = -1, .seek_fd = -1};
@@ -112,7 +134,9 @@ enum tbed_status tbed_map_open(struct tbed_map *map_ret, int fd, bool copy, stru
     enum tbed_status status = file_nbytes_get(fd, &nbytes, &map.is_sparse, error_ret);
     if (status != TBED_OK)
         return status;
-    if (copy) {
+    if (tbed_packed_fd_is(fd)) {
+        status = open_packed(&map, fd, nbytes, error_ret);
+    } else if (copy) {
         status = copy_file(&map, fd, nbytes, error_ret);
     } else {
         map.fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -122,20 +146,28 @@ enum tbed_status tbed_map_open(struct tbed_map *map_ret, int fd, bool copy, stru
         tbed_map_close(&map);
     else
         *map_ret = map;
-    if (status == TBED_OK && map.is_sparse && map.fd >= 0)
+    if (status == TBED_OK && map.is_sparse && map.fd >= 0 && map.packed == NULL)
         map_ret->seek_fd = open_again(map.fd);
     return status;
 }
 
-void tbed_map_memory(struct tbed_map *map_ret, const void *bytes, size_t nbytes)
+enum tbed_status tbed_map_memory(struct tbed_map *map_ret, const void *bytes, size_t nbytes,
+                                 struct tbed_error *error_ret)
 {
+    struct tbed_packed *packed = NULL;
     *map_ret = (struct tbed_map){
         .bytes = bytes, .nbytes = nbytes, .reserved_nbytes = nbytes, .fd = -1, .seek_fd = -1};
+    if (!tbed_packed_is(bytes, nbytes))
+        return TBED_OK;
+    enum tbed_status status = tbed_packed_open(-1, bytes, nbytes, &packed, error_ret);
+    if (status == TBED_OK)
+        take_packed(map_ret, packed);
+    return status;
 }
 
 enum tbed_status tbed_map_refresh(struct tbed_map *map, struct tbed_error *error_ret)
 {
-    if (map->fd < 0)
+    if (map->fd < 0 || map->packed != NULL)
         return TBED_OK;
     size_t nbytes = 0;
     enum tbed_status status = file_nbytes_get(map->fd, &nbytes, &map->is_sparse, error_ret);
@@ -147,8 +179,26 @@ enum tbed_status tbed_map_refresh(struct tbed_map *map, struct tbed_error *error
     return TBED_OK;
 }
 
+/* The page from 'offset' on that a unit has. */
+static uint64_t packed_data_from(const struct tbed_map *map, uint64_t offset)
+{
+    uint64_t first = offset / map->packed_page_nbytes;
+    uint64_t page = tbed_packed_next_page(tbed_packed_file(map->packed), first);
+    uint64_t start = page == first ? offset : page * map->packed_page_nbytes;
+    return start < map->nbytes ? start : map->nbytes;
+}
+
+uint64_t tbed_map_packed_offset(const struct tbed_map *map, uint64_t offset)
+{
+    const struct tbed_packed_unit *unit =
+        tbed_packed_unit_of(tbed_packed_file(map->packed), offset / map->packed_page_nbytes);
+    return unit != NULL ? unit->offset : 0;
+}
+
 uint64_t tbed_map_data_from(const struct tbed_map *map, struct tbed_extent *known, uint64_t offset)
 {
+    if (map->packed != NULL && map->is_sparse && offset < map->nbytes)
+        return packed_data_from(map, offset);
     if (!map->is_sparse || map->seek_fd < 0 || offset >= map->nbytes)
         return offset < map->nbytes ? offset : map->nbytes;
     if (offset < known->begin || offset >= known->end) {
@@ -167,12 +217,15 @@ uint64_t tbed_map_data_from(const struct tbed_map *map, struct tbed_extent *know
 
 void tbed_map_prefetch(const struct tbed_map *map, uint64_t offset, size_t nbytes)
 {
+    if (map->packed != NULL)
+        return;
     posix_fadvise(map->fd, (off_t)offset, (off_t)nbytes, POSIX_FADV_WILLNEED); /* refused without a file */
 }
 
 void tbed_map_close(struct tbed_map *map)
 {
     const struct tbed_mapping *mappings = map->mappings.items;
+    tbed_packed_close(map->packed);
     for (size_t i = 0; i < map->mappings.count; i++)
         munmap(mappings[i].address, mappings[i].nbytes);
     tbed_vector_free(&map->mappings);

@@ -40,8 +40,10 @@ struct tbed_page_entry tbed_page_entry_at(const struct tbed_reader *reader, uint
     struct tbed_page_entry entry = {.is_there = false};
     if (offset > reader->map.nbytes || reader->map.nbytes - offset < TBED_ENTRY_NBYTES)
         return entry;
-    struct tbed_mark before = tbed_mark_load(reader->map.bytes + offset);
-    entry.fields = tbed_entry_load(reader->map.bytes + offset);
+    const uint8_t *bytes = reader->map.bytes + offset;
+    tbed_map_take(&reader->map, offset, true);
+    struct tbed_mark before = tbed_mark_load(bytes);
+    entry.fields = tbed_entry_load(bytes);
     if (page <= tbed_reader_reused_count(reader) &&
         (!tbed_mark_has_block(before) || tbed_page_was_taken(reader, page, &entry) ||
          entry.fields.generation >> TBED_MARK_STATE_BITS != before.count))
@@ -71,6 +73,7 @@ bool tbed_page_was_taken(const struct tbed_reader *reader, uint64_t page, const 
 
 struct tbed_block_fields tbed_page_block_load(const struct tbed_reader *reader, uint64_t page)
 {
+    tbed_map_take(&reader->map, page * reader->header.page_nbytes, false);
     return tbed_page_load(reader->map.bytes, reader->header.page_nbytes, tbed_reader_reused_count(reader),
                           page);
 }
@@ -83,7 +86,7 @@ static bool valid_header(const struct tbed_reader *reader, uint64_t offset,
     uint64_t detail;
     if (offset > reader->map.nbytes || reader->map.nbytes - offset < TBED_BLOCK_HEADER_NBYTES)
         return false;
-    *fields_ret = place->cell != 0 ? tbed_block_load(reader->map.bytes + offset)
+    *fields_ret = place->cell != 0 ? tbed_block_load(tbed_map_at(&reader->map, offset))
                                    : tbed_page_block_load(reader, place->page);
     return fields_ret->kind != TBED_BLOCK_NONE &&
            tbed_block_header_check(fields_ret, place, &field, &detail) == TBED_OK;

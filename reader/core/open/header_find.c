@@ -20,7 +20,7 @@ static bool take_copy(struct tbed_reader *reader, uint64_t offset)
 {
     if (offset > reader->map.nbytes || reader->map.nbytes - offset < TBED_COPY_USED_NBYTES)
         return false;
-    const uint8_t *bytes = reader->map.bytes + offset;
+    const uint8_t *bytes = tbed_map_at(&reader->map, offset);
     if (!tbed_header_copy_is_valid(bytes, offset, &reader->header))
         return false;
     memcpy(reader->fixed, bytes + TBED_BLOCK_HEADER_NBYTES, reader->header.fixed_nbytes);
@@ -53,7 +53,7 @@ enum tbed_status tbed_header_find(struct tbed_reader *reader, struct tbed_error 
 {
     struct tbed_error wrong;
     enum tbed_status status =
-        tbed_header_check(reader->map.bytes, reader->map.nbytes, &reader->header, &wrong);
+        tbed_header_check(tbed_map_at(&reader->map, 0), reader->map.nbytes, &reader->header, &wrong);
     if (status == TBED_OK) {
         memcpy(reader->fixed, reader->map.bytes, reader->header.fixed_nbytes);
         return TBED_OK;

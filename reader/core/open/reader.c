@@ -209,6 +209,19 @@ enum tbed_status tbed_reader_refresh(struct tbed_reader *reader, struct tbed_err
 
 /* ---- Opening and closing ---- */
 
+/* Reports what is wrong with a packed file as a whole. Errors: ERR_PACKED_HEADER: its pages are not those of the trace. */
+static enum tbed_status check_packed(const struct tbed_reader *reader, struct tbed_error *error)
+{
+    if (reader->map.packed == NULL)
+        return TBED_OK;
+    if (reader->map.packed_page_nbytes != reader->header.page_nbytes)
+        return fail(error, TBED_ERR_PACKED_HEADER, 0);
+    const struct tbed_packed_file *file = tbed_packed_file(reader->map.packed);
+    if (file->problem != TBED_OK)
+        tbed_damage_tell_file(reader, file->problem, file->problem_offset, file->nbytes);
+    return TBED_OK;
+}
+
 /* Takes ownership of the map, on success and on failure. */
 static enum tbed_status open_map(struct tbed_map *map, const struct tbed_reader_options *options,
                                  struct tbed_reader **reader_ret, struct tbed_error *error)
@@ -233,6 +246,8 @@ static enum tbed_status open_map(struct tbed_map *map, const struct tbed_reader_
     reader->read_count_at = &reader->read_count;
     reader->skip_hashes = options->skip_hashes;
     enum tbed_status status = tbed_header_find(reader, error);
+    if (status == TBED_OK)
+        status = check_packed(reader, error);
     if (status == TBED_OK)
         status = look(reader, error);
     if (status != TBED_OK)
@@ -279,8 +294,8 @@ enum tbed_status tbed_reader_open_memory(const void *bytes, size_t nbytes,
     struct tbed_error ignored, *error = error_ret != NULL ? error_ret : &ignored;
     if (!tbed_options_take(&options, sizeof options, given) || (uintptr_t)bytes % 8 != 0)
         return fail(error, TBED_ERR_ARGUMENT, 0);
-    tbed_map_memory(&map, bytes, nbytes);
-    return open_map(&map, &options, reader_ret, error);
+    enum tbed_status status = tbed_map_memory(&map, bytes, nbytes, error);
+    return status == TBED_OK ? open_map(&map, &options, reader_ret, error) : status;
 }
 
 void tbed_reader_close(struct tbed_reader *reader)

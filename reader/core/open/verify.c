@@ -19,7 +19,7 @@ static void check_cells_page(const struct tbed_reader *reader, const struct tbed
     uint32_t nbytes = 1u << entry->shift;
     if (offset > reader->map.nbytes || nbytes > reader->map.nbytes - offset)
         return;
-    const uint8_t *bytes = reader->map.bytes + offset;
+    const uint8_t *bytes = tbed_map_at(&reader->map, offset);
     if (!tbed_bytes_are_zero(bytes + TBED_COPY_USED_NBYTES, nbytes - TBED_COPY_USED_NBYTES))
         tbed_damage_tell(reader, TBED_ERR_BLOCK_TAIL, offset + TBED_COPY_USED_NBYTES, 0,
                          TBED_COPY_USED_NBYTES);

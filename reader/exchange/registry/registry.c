@@ -36,6 +36,7 @@ static const struct exchange_format *const formats[] = {
 
 #define START_NBYTES 4096 /* bytes read to determine a file's format */
 #define TRACE_MAGIC  "tracebed"
+#define PACKED_MAGIC "tbedpack"
 
 const struct tbed_format *tbed_format_get(size_t index)
 {
@@ -68,7 +69,9 @@ static size_t start_read(int fd, char start[START_NBYTES])
         return 0;
     ssize_t nbytes = pread(fd, start, START_NBYTES, 0);
     size_t magic_nbytes = strlen(TRACE_MAGIC);
-    if (nbytes <= 0 || ((size_t)nbytes >= magic_nbytes && memcmp(start, TRACE_MAGIC, magic_nbytes) == 0))
+    bool is_trace = (size_t)nbytes >= magic_nbytes && (memcmp(start, TRACE_MAGIC, magic_nbytes) == 0 ||
+                                                       memcmp(start, PACKED_MAGIC, magic_nbytes) == 0);
+    if (nbytes <= 0 || is_trace)
         return 0;
     return (size_t)nbytes;
 }

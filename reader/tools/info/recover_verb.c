@@ -32,7 +32,12 @@ static const char help[] =
 
 static enum tbed_status copy(int from, int to, void *recovery, struct tbed_error *error_ret)
 {
-    return tbed_trace_recover(from, to, recovery, error_ret);
+    int plain = tool_plain_file(from, error_ret);
+    if (plain < 0)
+        return error_ret->status;
+    enum tbed_status status = tbed_trace_recover(plain, to, recovery, error_ret);
+    close(plain);
+    return status;
 }
 
 static void tell_header(const char *path, const struct tbed_recovery *recovery)

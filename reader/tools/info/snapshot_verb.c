@@ -31,7 +31,12 @@ static const char help[] =
 
 static enum tbed_status copy(int from, int to, void *left_out_count, struct tbed_error *error_ret)
 {
-    return tbed_trace_snapshot(from, to, left_out_count, error_ret);
+    int plain = tool_plain_file(from, error_ret);
+    if (plain < 0)
+        return error_ret->status;
+    enum tbed_status status = tbed_trace_snapshot(plain, to, left_out_count, error_ret);
+    close(plain);
+    return status;
 }
 
 static int snapshot(const struct tool_from_to *files)

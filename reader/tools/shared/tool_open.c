@@ -6,6 +6,8 @@
  */
 #define _GNU_SOURCE 1
 #include "reader/core/base/regular_file.h"
+#include "reader/core/container/packed_file.h"
+#include "reader/exchange/packed/pack_trace.h"
 #include "reader/exchange/shared/new_file.h"
 #include "reader/tools/shared/tool.h"
 
@@ -160,6 +162,7 @@ static const struct {
     const char *magic;
     const char *hint;
 } known_files[] = {
+    {TBED_PACKED_MAGIC, "It is a packed trace; reading it needs libzstd."},
     {"PERFILE2", "This is a perf.data file; 'perf report -i FILE' reads it."},
     {"\x7f"
      "ELF",
@@ -192,6 +195,7 @@ void tool_complain_open(const char *path, const struct tbed_error *error)
     tool_complain_error(path, error);
     switch (error->status) {
     case TBED_ERR_NOT_A_TRACE:
+    case TBED_ERR_NO_LIBRARY:
         hint_at_kind(path);
         break;
     case TBED_ERR_NOT_REGULAR:
@@ -472,6 +476,21 @@ void tool_json_losses(struct tbed_json *json, const struct tbed_reader *reader)
 }
 
 /* ---- Copies ---- */
+
+int tool_plain_file(int fd, struct tbed_error *error_ret)
+{
+    struct pack_report report;
+    if (!tbed_packed_fd_is(fd))
+        return dup(fd);
+    int plain = temporary_file();
+    if (plain < 0) {
+        fail(error_ret, TBED_ERR_WRITE);
+    } else if (tbed_trace_unpack(fd, plain, 0, true, &report, error_ret) != TBED_OK) {
+        close(plain);
+        plain = -1;
+    }
+    return plain;
+}
 
 static enum tbed_status copy_into(const struct tool_from_to *files, int from, struct new_file *file,
                                   enum tbed_status (*copy)(int, int, void *, struct tbed_error *),

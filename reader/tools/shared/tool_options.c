@@ -78,8 +78,11 @@ int tool_from_to(const struct tool_verb *verb, int argc, char **argv, struct too
         else
             ret->overwrite = true;
     }
-    if (exit >= 0)
-        return exit;
+    return exit >= 0 ? exit : tool_from_to_take(verb, argc, argv, ret);
+}
+
+int tool_from_to_take(const struct tool_verb *verb, int argc, char **argv, struct tool_from_to *ret)
+{
     if (optind != argc - 1)
         return tool_usage(verb, optind < argc ? "too many FILE operands" : "missing FILE operand");
     if (ret->to == NULL)
