@@ -28,21 +28,30 @@ void tbed_block_spans_free(struct block_spans *spans)
 {
     free(spans->items);
     free(spans->plain);
-    free(spans->copy);
+    tbed_stable_block_free(&spans->stable);
     tbed_open_stack_free(&spans->stack);
     tbed_look_back_free(&spans->back);
 }
 
-enum tbed_status tbed_block_get_stable(const struct tbed_reader *reader, size_t index, uint64_t **copy,
-                                       struct tbed_block *block_ret)
+void tbed_stable_block_free(struct stable_block *stable)
 {
+    free(stable->copy);
+    tbed_lease_empty(&stable->lease);
+}
+
+enum tbed_status tbed_block_get_stable(const struct tbed_reader *reader, size_t index,
+                                       struct stable_block *stable, struct tbed_block *block_ret)
+{
+    tbed_lease_empty(&stable->lease);
+    tbed_lease_enter(&stable->lease, reader->map.packed);
     enum tbed_status status = tbed_event_block_get(reader, index, block_ret);
+    tbed_lease_leave(&stable->lease);
     if (status != TBED_OK || !tbed_reader_is_reused(reader))
         return status;
-    uint64_t *words = realloc(*copy, block_ret->nbytes);
+    uint64_t *words = realloc(stable->copy, block_ret->nbytes);
     if (words == NULL)
         return TBED_ERR_MEMORY;
-    *copy = words;
+    stable->copy = words;
     return tbed_block_copy(reader, block_ret, words) ? TBED_OK : TBED_ERR_CHANGED;
 }
 
@@ -452,7 +461,7 @@ static uint64_t tick_before(const struct block_spans *spans, size_t index)
     return last_tick <= first_tick ? last_tick : tbed_block_latest_tick(&before);
 }
 
-enum tbed_status tbed_block_spans_read(struct block_spans *spans, size_t index)
+static enum tbed_status read_block(struct block_spans *spans, size_t index)
 {
     struct tbed_block *block = &spans->block;
     spans->count = 0;
@@ -462,7 +471,7 @@ enum tbed_status tbed_block_spans_read(struct block_spans *spans, size_t index)
     spans->asks_spans = spans->filter != NULL && !tbed_filter_is_window(spans->filter);
     if (tbed_is_cancelled(spans->is_cancelled))
         return TBED_ERR_CANCELLED;
-    enum tbed_status status = tbed_block_get_stable(spans->reader, index, &spans->copy, block);
+    enum tbed_status status = tbed_block_get_stable(spans->reader, index, &spans->stable, block);
     if (status == TBED_OK && !have_room(spans, block))
         status = TBED_ERR_MEMORY;
     if (status != TBED_OK)
@@ -483,4 +492,14 @@ enum tbed_status tbed_block_spans_read(struct block_spans *spans, size_t index)
         return TBED_ERR_MEMORY;
     read_words(&reading);
     return leave_open(&reading) && !spans->back.is_out_of_memory ? TBED_OK : TBED_ERR_MEMORY;
+}
+
+/* Blocks before it, which are looked at for it, are not held thereafter. */
+enum tbed_status tbed_block_spans_read(struct block_spans *spans, size_t index)
+{
+    struct tbed_lease others;
+    tbed_lease_begin(&others, spans->reader->map.packed);
+    enum tbed_status status = read_block(spans, index);
+    tbed_lease_end(&others);
+    return status;
 }

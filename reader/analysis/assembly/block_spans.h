@@ -11,6 +11,7 @@
 #include "reader/analysis/assembly/look_back.h"
 #include "reader/analysis/assembly/open_stack.h"
 #include "reader/analysis/filter/filter.h"
+#include "reader/core/container/packed_pages.h"
 
 /* END, OPEN or UNKNOWN. */
 struct block_span {
@@ -24,6 +25,12 @@ struct block_span {
 struct plain_begin {
     uint64_t tick;
     uint32_t id;
+};
+
+/* What keeps a block as it is while it is read; zeroed at first. */
+struct stable_block {
+    uint64_t *copy;          /* of a block that may be reused meanwhile */
+    struct tbed_lease lease; /* of one that was unpacked */
 };
 
 struct block_spans {
@@ -66,7 +73,7 @@ struct block_spans {
     /* The innermost open spans, above those of the stack: most spans end before anything asks for more of them. */
     struct plain_begin *plain;
     size_t plain_count, plain_room;
-    uint64_t *copy; /* of a block that may be reused while it is being read */
+    struct stable_block stable; /* holds 'block' */
 };
 
 /*
@@ -76,8 +83,9 @@ struct block_spans {
 enum tbed_status tbed_block_spans_read(struct block_spans *spans, size_t index);
 void tbed_block_spans_free(struct block_spans *spans);
 
-/* Gets event block 'index', as a copy in '*copy' if blocks may be reused while they are read. Errors: as above. */
-enum tbed_status tbed_block_get_stable(const struct tbed_reader *reader, size_t index, uint64_t **copy,
-                                       struct tbed_block *block_ret);
+/* Gets event block 'index', which is valid until the next call with the same 'stable'. Errors: as above. */
+enum tbed_status tbed_block_get_stable(const struct tbed_reader *reader, size_t index,
+                                       struct stable_block *stable, struct tbed_block *block_ret);
+void tbed_stable_block_free(struct stable_block *stable);
 
 #endif

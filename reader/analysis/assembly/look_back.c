@@ -15,6 +15,7 @@
 #include "format/event.h"
 #include "reader/analysis/assembly/neighbours.h"
 #include "reader/analysis/assembly/open_stack.h"
+#include "reader/core/file/reader_state.h"
 
 #include <stdlib.h>
 
@@ -35,6 +36,8 @@ void tbed_look_back_from(struct look_back *back, const struct tbed_block *block,
     back->block = *block;
     back->block_index = back->index = index;
     back->forgotten_depth = 0;
+    if (back->reader->map.packed != NULL) /* what 'spans' point at may have been given back */
+        back->replayed = 0;
 }
 
 /* One span for each word and each stored span is enough. */

@@ -265,7 +265,7 @@ bool tbed_stat_take_regular(struct trace_worker *trace, size_t index)
 {
     struct stat_worker *worker = trace->worker;
     struct tbed_block block;
-    enum tbed_status status = tbed_block_get_stable(trace->source->reader, index, &trace->copy, &block);
+    enum tbed_status status = tbed_block_get_stable(trace->source->reader, index, &trace->stable, &block);
     if (status != TBED_OK || !have_frames(trace, &block)) {
         worker->totals.bad_block_count++;
         worker->out_of_memory |= status == TBED_ERR_MEMORY;

@@ -41,7 +41,7 @@ static void free_trace_worker(void *scratch)
     tbed_block_spans_free(&trace->spans);
     tbed_number_map_free(&trace->argument_numbers);
     free(trace->frames);
-    free(trace->copy);
+    tbed_stable_block_free(&trace->stable);
     free(trace);
 }
 
@@ -141,7 +141,7 @@ static uint8_t *way_of(const struct trace_source *source, size_t index)
     return &source->is_general[first];
 }
 
-static void take_block(struct stat_worker *worker, size_t chunk)
+static void take_held(struct stat_worker *worker, size_t chunk)
 {
     struct trace_worker *trace = trace_worker_of(worker);
     struct trace_source *source = (void *)worker->context;
@@ -157,6 +157,15 @@ static void take_block(struct stat_worker *worker, size_t chunk)
     if (__atomic_exchange_n(way, 1, __ATOMIC_RELAXED) == 0)
         __atomic_store_n(&source->must_repeat, true, __ATOMIC_RELAXED);
     take_general(trace, index);
+}
+
+static void take_block(struct stat_worker *worker, size_t chunk)
+{
+    const struct trace_source *source = worker->context;
+    struct tbed_lease lease;
+    tbed_lease_begin(&lease, source->reader->map.packed);
+    take_held(worker, chunk);
+    tbed_lease_end(&lease);
 }
 
 static bool must_repeat(const void *context)
@@ -183,12 +192,17 @@ static void recount_block(struct stat_worker *worker, size_t chunk)
 static void guess_ways(const struct trace_source *source)
 {
     struct tbed_block block;
+    struct tbed_lease lease;
     size_t first, stream_count;
     for (size_t i = 0; i < source->block_count; i++) {
-        if (tbed_event_block_get(source->reader, source->blocks[i], &block) != TBED_OK)
+        tbed_lease_begin(&lease, source->reader->map.packed);
+        bool is_there = tbed_event_block_get(source->reader, source->blocks[i], &block) == TBED_OK;
+        bool is_regular = is_there && tbed_stat_looks_regular(&block);
+        tbed_lease_end(&lease);
+        if (!is_there)
             continue;
         tbed_stream_blocks(source->reader, block.stream, &first, &stream_count);
-        source->is_general[first] = source->is_general[first] != 0 || !tbed_stat_looks_regular(&block);
+        source->is_general[first] = source->is_general[first] != 0 || !is_regular;
         while (i + 1 < source->block_count && source->blocks[i + 1] < first + stream_count)
             i++;
     }

@@ -46,7 +46,7 @@ struct trace_worker {
     uint32_t look_count;
     bool is_predictable;
     struct number_map argument_numbers;
-    uint64_t *copy;                                 /* of a block that may be reused meanwhile */
+    struct stable_block stable;                     /* holds a regular block */
     struct tbed_block strings[TRACE_STRING_BLOCKS]; /* the string blocks of earlier lookups, by their page */
 };
 

@@ -23,7 +23,7 @@ struct search {
 void tbed_stored_ends_free(struct stored_ends *ends)
 {
     tbed_vector_free(&ends->spans.vector);
-    free(ends->copy);
+    tbed_stable_block_free(&ends->stable);
 }
 
 static inline void end_one(struct search *search, uint64_t tick, bool never_ended)
@@ -72,7 +72,7 @@ enum tbed_status tbed_stored_ends_find(struct stored_ends *ends, const struct tb
                                        size_t index, uint32_t kept_count)
 {
     struct tbed_block block;
-    enum tbed_status status = tbed_block_get_stable(reader, index, &ends->copy, &block);
+    enum tbed_status status = tbed_block_get_stable(reader, index, &ends->stable, &block);
     ends->spans.count = 0;
     if (status != TBED_OK)
         return status;

@@ -9,6 +9,7 @@
 #ifndef TRACEBED_STORED_ENDS_H
 #define TRACEBED_STORED_ENDS_H
 
+#include "reader/analysis/assembly/block_spans.h"
 #include "reader/core/base/vector.h"
 
 #include <tracebed/reader.h>
@@ -22,7 +23,7 @@ struct stored_end {
 /* Zeroed before the first use; freed by tbed_stored_ends_free(). */
 struct stored_ends {
     TBED_VECTOR(struct stored_end) spans; /* of the stored spans, the outermost first */
-    uint64_t *copy;                       /* of a block that may be reused while it is being read */
+    struct stable_block stable;           /* holds the block that is read */
 };
 
 /*

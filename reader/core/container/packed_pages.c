@@ -24,6 +24,8 @@
 #define UNIT_USED    0x08000000u /* since the hand was here */
 #define UNIT_HOLDERS 0x07FFFFFFu
 
+#define AHEAD_MAX 16u /* units */
+
 /* What a thread needs to unpack. */
 struct kit {
     struct kit *next;
@@ -187,33 +189,54 @@ static void bring(struct tbed_packed *packed, struct tbed_packed_unit *unit)
     pthread_cond_broadcast(&packed->changed);
 }
 
-/* Waits until the unit is there, or is known to be damaged. */
+/*
+ * Another thread unpacks the unit: meanwhile, unpacks one after it, which is likely to be wanted next. So threads that
+ * take blocks in turn, which are in the same unit, do not wait for each other. False: there is none. The caller has the lock.
+ */
+static bool bring_ahead(struct tbed_packed *packed, const struct tbed_packed_unit *unit)
+{
+    const struct tbed_packed_unit *items = packed->file.units.items;
+    size_t first = (size_t)(unit - items) + 1, end = packed->file.units.count;
+    for (size_t i = first; i < end && i < first + AHEAD_MAX; i++)
+        if (state_load(&items[i]) == 0) {
+            bring(packed, &packed->file.units.items[i]);
+            return true;
+        }
+    return false;
+}
+
+/* Waits until the unit is there, or is known to be damaged; or does something else meanwhile. */
 static void await(struct tbed_packed *packed, struct tbed_packed_unit *unit)
 {
     pthread_mutex_lock(&packed->lock);
     uint32_t state = state_load(unit);
     if (state == 0)
         bring(packed, unit);
-    else if (state == UNIT_BUSY)
+    else if (state == UNIT_BUSY && !bring_ahead(packed, unit))
         pthread_cond_wait(&packed->changed, &packed->lock);
     pthread_mutex_unlock(&packed->lock);
 }
 
 /* ---- Leases ---- */
 
-void tbed_lease_start(struct tbed_lease *lease)
+void tbed_lease_push(struct tbed_lease *lease)
 {
-    *lease = (struct tbed_lease){.packed = lease->packed, .outer = innermost};
+    lease->outer = innermost;
     innermost = lease;
 }
 
-void tbed_lease_stop(struct tbed_lease *lease)
+void tbed_lease_pop(struct tbed_lease *lease)
 {
-    for (size_t i = 0; i < lease->units.count; i++)
-        __atomic_fetch_sub(&lease->packed->file.units.items[lease->units.items[i]].state, 1,
-                           __ATOMIC_RELEASE);
-    tbed_vector_free(&lease->units.vector);
     innermost = lease->outer;
+}
+
+void tbed_lease_drop(struct tbed_lease *lease)
+{
+    struct tbed_packed_unit *units = lease->packed->file.units.items;
+    for (size_t i = 0; i < lease->units.count; i++)
+        __atomic_fetch_sub(&units[lease->units.items[i]].state, 1, __ATOMIC_RELEASE);
+    tbed_vector_free(&lease->units.vector);
+    lease->last = 0;
 }
 
 static struct tbed_lease *lease_of(const struct tbed_packed *packed)

@@ -34,8 +34,9 @@ const uint8_t *tbed_packed_plain(const struct tbed_packed *packed);
 enum tbed_status tbed_packed_page_take(struct tbed_packed *packed, uint64_t page, bool stays);
 
 /*
- * While a lease lasts, what its thread takes stays; then it may be given back, with all pointers into it. Leases of a
- * thread end in the reverse order. 'packed' may be NULL, which costs nothing.
+ * A lease, zeroed at first: between enter and leave, it holds what its thread takes; thereafter it goes on holding that
+ * until it is emptied, when pointers into it become invalid. Leases of a thread are left in the reverse order. 'packed'
+ * may be NULL: nothing is held then, at no cost.
  */
 struct tbed_lease {
     struct tbed_packed *packed;
@@ -43,20 +44,40 @@ struct tbed_lease {
     uint32_t last; /* the unit that was taken last, + 1 */
     TBED_VECTOR(uint32_t) units;
 };
-void tbed_lease_start(struct tbed_lease *lease);
-void tbed_lease_stop(struct tbed_lease *lease);
+void tbed_lease_push(struct tbed_lease *lease);
+void tbed_lease_pop(struct tbed_lease *lease);
+void tbed_lease_drop(struct tbed_lease *lease);
 
-static inline void tbed_lease_begin(struct tbed_lease *lease, struct tbed_packed *packed)
+static inline void tbed_lease_enter(struct tbed_lease *lease, struct tbed_packed *packed)
 {
     lease->packed = packed;
     if (packed != NULL)
-        tbed_lease_start(lease);
+        tbed_lease_push(lease);
+}
+
+static inline void tbed_lease_leave(struct tbed_lease *lease)
+{
+    if (lease->packed != NULL)
+        tbed_lease_pop(lease);
+}
+
+static inline void tbed_lease_empty(struct tbed_lease *lease)
+{
+    if (lease->packed != NULL)
+        tbed_lease_drop(lease);
+}
+
+/* One that lasts from begin to end. */
+static inline void tbed_lease_begin(struct tbed_lease *lease, struct tbed_packed *packed)
+{
+    *lease = (struct tbed_lease){0};
+    tbed_lease_enter(lease, packed);
 }
 
 static inline void tbed_lease_end(struct tbed_lease *lease)
 {
-    if (lease->packed != NULL)
-        tbed_lease_stop(lease);
+    tbed_lease_leave(lease);
+    tbed_lease_empty(lease);
 }
 
 #endif

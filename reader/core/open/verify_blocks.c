@@ -195,7 +195,7 @@ static void check_unsealed(const struct tbed_reader *reader, struct tbed_indexed
         counts->interrupted_records += scan.has_rest;
 }
 
-static void check_block(struct worker *worker, enum tbed_block_kind kind, size_t index, struct part *part)
+static void check_held(struct worker *worker, enum tbed_block_kind kind, size_t index, struct part *part)
 {
     struct tbed_reader *reader = &worker->reader;
     struct tbed_indexed *entry = tbed_index_at(&reader->index, kind, index);
@@ -216,6 +216,14 @@ static void check_block(struct worker *worker, enum tbed_block_kind kind, size_t
     }
     reader->damage = &part->of_events;
     check_events(reader, &block, part);
+}
+
+static void check_block(struct worker *worker, enum tbed_block_kind kind, size_t index, struct part *part)
+{
+    struct tbed_lease lease;
+    tbed_lease_begin(&lease, worker->reader.map.packed);
+    check_held(worker, kind, index, part);
+    tbed_lease_end(&lease);
 }
 
 /* ---- Windows ---- */

@@ -2,8 +2,8 @@
  * Which pages of a trace are packed together; see pack_plan.h.
  *
  * What is read when a trace is opened comes first, each kind in units of its own: the header page, the directory, cells,
- * records, strings, and pages that no reader knows. Then come the events, in units of one stream if it has enough blocks
- * for one, in the order in which their first pages were claimed: a file that was cut has the trace's beginning.
+ * records, strings, and pages that no reader knows. Then come the events, stream by stream, which is how they are read; a
+ * stream has units of its own if it has enough blocks for one.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -95,19 +95,11 @@ static void add_others(struct planning *planning)
     }
 }
 
-static int compare_units(const void *a, const void *b)
-{
-    const struct planned_unit *x = a, *y = b;
-    return x->pages[0] < y->pages[0] ? -1 : x->pages[0] > y->pages[0];
-}
-
-/* Puts the units [from, middle) of events, by their first pages, behind those from 'middle' on. */
+/* Puts the units [from, middle) of events behind those from 'middle' on. */
 static void put_events_last(struct planning *planning, size_t from, size_t middle)
 {
     struct planned_unit *units = planning->plan->units.items;
     size_t count = planning->plan->units.count, events = middle - from, others = count - middle;
-    if (events > 1)
-        qsort(units + from, events, sizeof *units, compare_units);
     struct planned_unit *copy = others > 0 ? malloc(others * sizeof *copy) : NULL;
     planning->no_memory |= others > 0 && copy == NULL;
     if (copy == NULL)

@@ -134,7 +134,7 @@ enum tbed_status tbed_event_unit_enter(void *worker_argument, void *unit_argumen
     unit->has_event = false;
     if (tbed_is_cancelled(scan->options.is_cancelled))
         return TBED_ERR_CANCELLED;
-    enum tbed_status status = tbed_block_get_stable(scan->reader, index, &unit->copy, &unit->block);
+    enum tbed_status status = tbed_block_get_stable(scan->reader, index, &unit->stable, &unit->block);
     if (status != TBED_OK)
         return status;
     unit->at = unit->block.words;
@@ -162,5 +162,5 @@ void tbed_event_unit_close(void *argument)
 {
     struct event_unit *unit = argument;
     tbed_open_stack_free(&unit->stack);
-    free(unit->copy);
+    tbed_stable_block_free(&unit->stable);
 }

@@ -14,8 +14,8 @@ struct event_unit {
     uint64_t base;           /* tick of delta 0 */
     struct tbed_event event; /* the next one, if 'has_event' */
     bool has_event;
-    struct open_stack stack; /* only if ends have names */
-    uint64_t *copy;          /* of a block that may be reused while it is being read */
+    struct open_stack stack;    /* only if ends have names */
+    struct stable_block stable; /* holds the block */
     const struct row_thread *thread;
 };
 

@@ -108,10 +108,10 @@ enum tbed_status tbed_span_unit_enter(void *worker_argument, void *unit_argument
         swap_items(unit, spans);
     else if (!copy_items(unit, spans))
         return TBED_ERR_MEMORY;
-    if (unit->argument_count > 0 && is_kept && spans->copy != NULL) {
-        free(unit->copy);
-        unit->copy = spans->copy;
-        spans->copy = NULL;
+    if (unit->argument_count > 0 && is_kept) {
+        struct stable_block stable = unit->stable;
+        unit->stable = spans->stable;
+        spans->stable = stable;
     }
     unit->count = spans->count;
     unit->first_id = nesting_first_id(&spans->block);
@@ -137,5 +137,5 @@ void tbed_span_unit_close(void *argument)
     free(unit->items);
     free(unit->arguments);
     free(unit->nested);
-    free(unit->copy);
+    tbed_stable_block_free(&unit->stable);
 }

@@ -13,9 +13,9 @@ struct span_unit {
     size_t count, room, at;
     struct row_arguments *arguments; /* item.arguments - 1 is an index */
     size_t argument_count, argument_room;
-    uint64_t *copy;        /* what the arguments point into, if not into the map */
-    uint64_t first_id;     /* of the items */
-    struct nested *nested; /* of the items; NULL: not asked for */
+    struct stable_block stable; /* holds the block that the arguments are in */
+    uint64_t first_id;          /* of the items */
+    struct nested *nested;      /* of the items; NULL: not asked for */
     size_t nested_room;
     const struct row_thread *thread;
 };
