@@ -302,7 +302,8 @@ enum tbed_drop_cause {
     X(ERR_PACKED_UNIT, 256, "a unit of the packed trace is damaged")                                         \
     X(ERR_PACKED_HEADER, 257, "the header of the packed trace is damaged")                                   \
     X(ERR_PACKED_INDEX, 258, "the packed trace was cut, or its index is damaged")                            \
-    X(ERR_PACKED, 259, "the trace is packed; 'tracebed unpack' restores it")
+    X(ERR_PACKED, 259, "the trace is packed; 'tracebed unpack' restores it")                                 \
+    X(ERR_NOT_PACKED, 260, "not packed")
 
 enum tbed_status {
 #define X(name, value, text) TBED_##name = value,

@@ -17,6 +17,7 @@ struct tbed_packed_unit {
     uint32_t count;
     size_t first_page; /* where in 'pages' its page numbers are */
     uint32_t state;    /* atomic; packed_pages.c */
+    bool was_good;     /* it has been unpacked before; atomic */
 };
 
 struct tbed_packed_file {

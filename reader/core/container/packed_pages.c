@@ -183,7 +183,9 @@ static void bring(struct tbed_packed *packed, struct tbed_packed_unit *unit)
     bool is_good = unpack(packed, unit, kit);
     pthread_mutex_lock(&packed->lock);
     put_kit(packed, kit);
-    if (!is_good)
+    if (is_good)
+        __atomic_store_n(&unit->was_good, true, __ATOMIC_RELAXED);
+    else
         packed->there_nbytes -= unit_nbytes(packed, unit);
     __atomic_store_n(&unit->state, is_good ? UNIT_THERE | UNIT_USED : UNIT_DAMAGED, __ATOMIC_RELEASE);
     pthread_cond_broadcast(&packed->changed);

@@ -66,6 +66,7 @@ void tbed_reader_info_sized(const struct tbed_reader *reader, struct tbed_trace_
     const struct tbed_disk_header *header = tbed_reader_header(reader);
     struct tbed_trace_info info = {
         .file_nbytes = reader->map.nbytes,
+        .packed_nbytes = reader->map.packed != NULL ? tbed_packed_file(reader->map.packed)->nbytes : 0,
         .page_nbytes = reader->header.page_nbytes,
         .page_count = reader->page_count,
         .file_id = reader->header.file_id,

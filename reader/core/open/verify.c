@@ -25,6 +25,25 @@ static void check_cells_page(const struct tbed_reader *reader, const struct tbed
                          TBED_COPY_USED_NBYTES);
 }
 
+/* The units of a packed file that nothing else has needed. */
+static void check_packed(const struct tbed_reader *reader)
+{
+    const struct tbed_packed_file *file =
+        reader->map.packed != NULL ? tbed_packed_file(reader->map.packed) : NULL;
+    for (size_t i = 0; file != NULL && i < file->units.count; i++) {
+        struct tbed_lease lease;
+        uint64_t page = file->pages.items[file->units.items[i].first_page];
+        uint64_t offset = page * reader->header.page_nbytes;
+        if (__atomic_load_n(&file->units.items[i].was_good, __ATOMIC_RELAXED))
+            continue;
+        tbed_lease_begin(&lease, reader->map.packed);
+        enum tbed_status status = tbed_map_take(&reader->map, offset, false);
+        if (status != TBED_OK)
+            tbed_damage_tell(reader, status, offset, 0, file->units.items[i].offset);
+        tbed_lease_end(&lease);
+    }
+}
+
 static void check_strings(const struct tbed_reader *reader)
 {
     uint32_t id = 0;
@@ -52,6 +71,7 @@ static enum tbed_status check_all(struct tbed_reader *reader, unsigned thread_co
         return status; /* what comes later must not be listed first, in case this is tried again */
     if (reader->shut)
         tbed_index_check_unwritten(reader);
+    check_packed(reader);
     check_strings(reader);
     tbed_damage_list_join(reader->damage, events);
     return tbed_damage_first(reader);

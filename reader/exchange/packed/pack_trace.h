@@ -29,7 +29,7 @@ enum tbed_status tbed_trace_pack(int from, int to, unsigned thread_count, struct
  * Unpacks 'from' into the empty file 'to', with the holes of the trace that was packed. Of a damaged file, 'partly' unpacks
  * the rest.
  *
- * Errors: those of tbed_packed_file_open(); ERR_NOT_A_TRACE: it is not packed; ERR_PACKED_UNIT, ERR_PACKED_INDEX, unless
+ * Errors: those of tbed_packed_file_open(); ERR_NOT_PACKED; ERR_PACKED_UNIT, ERR_PACKED_INDEX, unless
  *         'partly'; ERR_NO_LIBRARY, ERR_MEMORY, ERR_WRITE, ERR_DISK_FULL.
  */
 enum tbed_status tbed_trace_unpack(int from, int to, unsigned thread_count, bool partly,

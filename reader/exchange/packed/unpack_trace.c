@@ -153,7 +153,7 @@ enum tbed_status tbed_trace_unpack(int from, int to, unsigned thread_count, bool
     if (fstat(from, &status) != 0)
         return tbed_exchange_fail(error_ret, TBED_ERR_READ);
     if (!tbed_packed_fd_is(from))
-        return tbed_exchange_fail(error_ret, TBED_ERR_NOT_A_TRACE);
+        return tbed_exchange_fail(error_ret, TBED_ERR_NOT_PACKED);
     enum tbed_status opened =
         tbed_packed_file_open(&unpacking.file, from, NULL, (uint64_t)status.st_size, &unpacking.error);
     if (opened == TBED_OK) {

@@ -101,6 +101,7 @@ struct tbed_trace_info {
     uint64_t resolution_ticks;
     /* Counted by tbed_reader_verify(): all events, and those of them of the application's own types. */
     uint64_t event_count, application_event_count;
+    uint64_t packed_nbytes; /* of a packed trace: the size of its file; 0: it is plain */
 };
 static inline void tbed_reader_info(const struct tbed_reader *reader, struct tbed_trace_info *info_ret);
 

@@ -72,6 +72,13 @@ static void put_size(const struct state *state)
     printf("%s (%s bytes), %s pages of %s\n", tool_format_bytes(size, (double)info->file_nbytes),
            tool_format_count(exact, info->file_nbytes), tool_format_count(pages, info->page_count),
            tool_format_bytes(page, info->page_nbytes));
+    if (info->packed_nbytes != 0) {
+        put_field("packed");
+        printf("%s (%s bytes), %.1f%%; 'tracebed unpack' restores it\n",
+               tool_format_bytes(size, (double)info->packed_nbytes),
+               tool_format_count(exact, info->packed_nbytes),
+               100.0 * (double)info->packed_nbytes / (double)info->file_nbytes);
+    }
     if (info->ring_page_count != 0) {
         put_field("mode");
         printf("flight recorder: keeps the newest %s of events\n",
@@ -564,6 +571,8 @@ static void json_file(struct tbed_json *out, const struct state *state)
     tbed_json_string(out, "file", tool_path(state->path));
     tbed_json_u64(out, "size", info->file_nbytes);
     tbed_json_u64(out, "page_size", info->page_nbytes);
+    if (info->packed_nbytes != 0)
+        tbed_json_u64(out, "packed_bytes", info->packed_nbytes);
     tbed_json_u64(out, "pages", info->page_count);
     tbed_json_u64(out, "ring_pages", info->ring_page_count);
     tbed_json_string(out, "file_id", file_id);
