@@ -99,9 +99,8 @@ struct tbed_trace_info {
     uint32_t series_failed_count; /* rotations that failed while this file was running; a lower bound */
     /* Precision of times; smaller differences only give the order. 1: exact to the tick. */
     uint64_t resolution_ticks;
-    /* Counted by tbed_reader_verify(): all events, and those of them of the application's own types. */
-    uint64_t event_count, application_event_count;
-    uint64_t packed_nbytes; /* of a packed trace: the size of its file; 0: it is plain */
+    /* Counted by tbed_reader_verify(): all events, and the application's own. Of a packed file, its size; 0: it is plain. */
+    uint64_t event_count, application_event_count, packed_nbytes;
 };
 static inline void tbed_reader_info(const struct tbed_reader *reader, struct tbed_trace_info *info_ret);
 

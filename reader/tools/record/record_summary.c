@@ -192,6 +192,8 @@ static bool seal(const char *path)
         usleep(SEAL_WAIT_US);
         status = seal_guarded(path, &error);
     }
+    if (status == TBED_ERR_PACKED) /* only what is sealed is packed */
+        return true;
     if (status == TBED_ERR_BUSY)
         tell_busy(path);
     else if (status != TBED_OK)

@@ -59,6 +59,7 @@ static const char help[] = "usage: tracebed record [OPTION]... [--] PROGRAM [ARG
                            "                         keep the newest N closed files, FILE.000001 and so on;\n"
                            "                         other processes write FILE.PID\n"
                            "      --rotate=TIME[,N]  the same after TIME: 60s, 5m, 1h\n"
+                           "      --pack             pack the closed files, as 'tracebed pack' does\n"
                            "\n"
                            "      --color=WHEN       use color: never, auto or always\n"
                            "  -h, --help             print this help\n"
@@ -94,12 +95,13 @@ enum {
     OPTION_MAX_SIZE,
     OPTION_RING,
     OPTION_ROTATE,
+    OPTION_PACK,
     OPTION_RUBY,
 };
 
 struct options {
     const char *output;
-    bool force, command_line, verbose;
+    bool force, command_line, verbose, pack;
     struct record_allocations allocations;
     struct record_functions functions;
     struct record_limits limits;
@@ -153,6 +155,8 @@ static bool take(struct options *options, int option)
         return record_size_parse("--max-size", optarg, &options->limits.max_nbytes);
     case OPTION_ROTATE:
         return record_series_parse(optarg, &options->series);
+    case OPTION_PACK:
+        return options->pack = true;
     default:
         return record_size_parse("--ring", optarg, &options->limits.ring_nbytes);
     }
@@ -172,6 +176,8 @@ static bool check_kinds(const struct options *options)
         tool_complain("--light and --mmap cannot be used together: a light trace does not record unmapping");
     else if (record_series_is_wanted(&options->series) && options->limits.ring_nbytes != 0)
         tool_complain("--rotate and --ring cannot be used together: a flight recorder is a single file");
+    else if (options->pack && !record_series_is_wanted(&options->series))
+        tool_complain("--pack needs --rotate, which closes files; 'tracebed pack' packs a single one");
     else if (record_series_is_wanted(&options->series) && options->command_line)
         tool_complain(
             "--rotate and --command-line cannot be used together: the first file of a series is created "
@@ -199,6 +205,7 @@ static int parse(int argc, char **argv, struct options *options)
         {"max-size", required_argument, NULL, OPTION_MAX_SIZE},
         {"ring", required_argument, NULL, OPTION_RING},
         {"rotate", required_argument, NULL, OPTION_ROTATE},
+        {"pack", no_argument, NULL, OPTION_PACK},
         {"ruby", optional_argument, NULL, OPTION_RUBY},
         TOOL_COMMON_OPTIONS,
         {0},
@@ -328,6 +335,18 @@ static void set_environment(const struct options *options, const char *library, 
     record_functions_environment_set(&options->functions);
 }
 
+static bool run_program(char **argv, const struct options *options, const char *trace, int *wait_status_ret,
+                        int *errno_ret)
+{
+    struct record_packing packing;
+    if (!options->pack)
+        return record_program_run(argv, wait_status_ret, errno_ret);
+    record_packing_start(&packing, trace);
+    bool is_run = record_program_run(argv, wait_status_ret, errno_ret);
+    record_packing_stop(&packing);
+    return is_run;
+}
+
 static int record(char **argv, const struct options *options)
 {
     char library[PATH_MAX], trace[PATH_MAX];
@@ -339,12 +358,15 @@ static int record(char **argv, const struct options *options)
     set_environment(options, library, trace);
     launch_filters_set();
     const struct launch_notes *notes = launch_notes_make();
-    if (!record_program_run(argv, &wait_status, &error)) {
+    bool is_run = run_program(argv, options, trace, &wait_status, &error);
+    if (!is_run) {
         unlink(trace);
         return cannot_start(argv[0], error);
     }
     bool is_recorded =
         record_finish(options->output, record_series_is_wanted(&options->series), notes, options->verbose);
+    if (options->pack)
+        record_packing_finish(trace);
     int status = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
     return status == 0 && !is_recorded ? RECORD_NOT_STARTED : status;
 }

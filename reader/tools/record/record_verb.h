@@ -71,6 +71,20 @@ void record_series_environment_set(const struct record_series *series, const cha
 /* Calls 'act' for each closed file of the series, and for those of other processes, in any order; returns the count. */
 size_t record_series_for_each(const char *path, void (*act)(const char *path));
 
+/* ---- record_pack.c: --pack ---- */
+
+struct record_packing {
+    int stop_fd;
+    int helper;
+};
+
+/* Starts a process that packs the closed files of the series at 'path'; the trace need not exist. */
+void record_packing_start(struct record_packing *packing, const char *path);
+/* Ends it, when it is done with the file at hand. */
+void record_packing_stop(const struct record_packing *packing);
+/* Packs what is left, once all files are sealed. */
+void record_packing_finish(const char *path);
+
 /* ---- record_functions.c: --functions ---- */
 
 struct record_functions {
