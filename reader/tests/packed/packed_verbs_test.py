@@ -41,7 +41,7 @@ int main(void)
 {
     if (tbed_start("run.tbed", NULL) != TBED_OK)
         return 1;
-    for (int i = 0; i < 30000; i++) {
+    for (int i = 0; i < 60000; i++) {
         TBED_SPAN("outer");
         TBED_SPAN_ARGS("inner", "i", i);
         if (i % 100 == 0)
@@ -184,8 +184,6 @@ def test_what_a_packed_trace_is_refused_for(folder):
     cases.need(status == 2 and b"'tracebed unpack' restores it" in complaint, complaint)
     status, _, complaint = tracebed(os.path.join(folder, "plain"), "unpack", "recorded.tbed", "-o", "no.tbed")
     cases.need(status == 2 and b"not packed" in complaint, complaint)
-    status, _, complaint = tracebed(packed, "symbolize", "recorded.tbed")
-    cases.need(status == 2 and b"'tracebed unpack' restores it" in complaint, complaint)
     for verb in ("snapshot", "recover"):
         status, _, complaint = tracebed(packed, verb, "recorded.tbed", "-o", verb + ".tbed")
         cases.need(status == 0, complaint)
