@@ -373,6 +373,16 @@ def read_frame(source, size_max):
     return frame.content
 
 
+def decompress_frame(data, size):
+    """Returns the content of the only frame in 'data', which must have 'size' bytes, or raises ValueError."""
+    source = Bytes(bytes(data))
+    need(source.number(4) == MAGIC, "this is no Zstandard frame")
+    content = bytes(read_frame(source, size))
+    need(len(content) == size, "the content is smaller than expected")
+    need(not source.left(), "there are bytes after the frame")
+    return content
+
+
 def decompress(data, size_max):
     """Returns the content of all frames in 'data', or raises ValueError if it is invalid or larger than 'size_max'."""
     source, content = Bytes(bytes(data)), bytearray()
