@@ -3,7 +3,7 @@
 """The independent decoder: lists a trace file as specified in section 14 of spec/format.md.
 
 It is written from that page alone, to show that the page suffices and to have something to compare the library with. It
-reads complete files that no process is writing to. It is not fast, and is not meant as a tool.
+reads complete files that no process is writing to, also packed ones. It is not fast, and is not meant as a tool.
 
 Exit codes: 0 everything was read; 1 part of the file is damaged and left out (standard error names the checks of
 section 12); 2 the file was refused. An interrupted record is reported, but is not damage.
@@ -12,9 +12,7 @@ import bisect
 import codecs
 import json
 import math
-import os
 import re
-import stat
 import struct
 import sys
 from collections import namedtuple
@@ -23,6 +21,7 @@ from decoder_file import (BLOCK, CELLS, ENDED, EVENTS, ID_MAX, INVALID, METADATA
                           STRING_SPACE, Damage, check_directory, directory_page, directory_pages, entry_agrees,
                           entry_is_valid, entry_means, entry_of_page, find_copy, is_being_taken, is_begun, is_zero, need,
                           read_fixed, read_header, u32, u64)
+from packed_decoder import load
 from xxh3 import xxh3_64
 
 M32, M64 = 2 ** 32 - 1, 2 ** 64 - 1
@@ -101,14 +100,6 @@ class Trace:
 
 
 # The file (section 3)
-
-def load(path):
-    mode = os.stat(path).st_mode
-    need(not stat.S_ISDIR(mode), "IS_DIRECTORY")
-    need(stat.S_ISREG(mode), "NOT_REGULAR")
-    with open(path, "rb") as file:
-        return file.read()
-
 
 def open_trace(data, tell):
     try:
@@ -796,7 +787,7 @@ def main():
         damaged.append(damage)
 
     try:
-        data = load(path)
+        data = load(path, tell)
         trace = open_trace(data, tell)
         trace.goes_by_entries = option == "--by-entries"
     except (Damage, OSError) as refused:
