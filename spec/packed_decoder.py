@@ -13,7 +13,7 @@ import struct
 import sys
 from collections import namedtuple
 
-from decoder_file import Damage, is_zero, need
+from decoder_file import Damage, find_copy, is_zero, need, read_fixed, read_header
 from packed_units import BLOCKS_MAX, NBYTES_MAX, unpack_unit
 from xxh3 import xxh3_64
 
@@ -191,6 +191,18 @@ def unpack(data, tell):
     return PackedFile(data).unpack(tell)
 
 
+def check_page_size(plain, page_size):
+    """The pages of a packed file must be those of the trace in it, if that has an intact header."""
+    try:
+        header = read_header(plain)
+    except Damage:
+        copy = find_copy(plain)
+        if not copy:
+            return
+        header = read_fixed(copy)
+    need(header.page_size == page_size, "PACKED_HEADER")
+
+
 def load(path, tell=lambda *_, **__: None):
     """Returns the bytes of a trace, and the plain bytes of a packed one; 'tell' is called for what these have lost."""
     mode = os.stat(path).st_mode
@@ -198,7 +210,12 @@ def load(path, tell=lambda *_, **__: None):
     need(stat.S_ISREG(mode), "NOT_REGULAR")
     with open(path, "rb") as file:
         data = file.read()
-    return unpack(data, tell) if is_packed(data) else data
+    if not is_packed(data):
+        return data
+    file = PackedFile(data)
+    plain = file.unpack(tell)
+    check_page_size(plain, file.page_size)
+    return plain
 
 
 def event_sizes(packed, plain):

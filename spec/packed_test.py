@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""packed_test.py TRACEBED: what is packed is the same trace, and the library and the independent decoder agree about packed files.
+"""packed_test.py TRACEBED [TRACE...]: what is packed is the same trace, and the library and the independent decoder agree about packed files.
 
-- Every golden trace, valid or not, is packed by the program, and unpacked by both.
+- Every golden trace, valid or not, and each TRACE, is packed by the program, and unpacked by both.
 - Every golden packed file holds what golden/packed/expected.txt says, for both, and lists as its plain source if nothing is lost.
 - Columns are changed at random: both refuse the same units, and agree about the others.
 - Packed files are damaged in each unit, cut at each border, and changed in their headers, heads and indices. Both give back the
@@ -18,6 +18,7 @@ import io
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -25,9 +26,9 @@ import tempfile
 import decoder
 import packed_decoder
 from mutation_test import first_difference
-from packed_decoder import HEAD, HEADER, TRAILER, PackedFile, rounded_up
+from packed_decoder import HEAD, HEADER, TRAILER, UNIT_MAGIC, PackedFile, rounded_up
 from packed_units import COLUMNAR
-from packed_writer import Parts, join_columns, split_columns
+from packed_writer import Parts, header, join_columns, plain_unit, split_columns, unit_head
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GOLDEN = os.path.join(HERE, "golden")
@@ -50,6 +51,16 @@ def expected_files():
             if not line.startswith("#"):
                 name, source, lost, check = (None if item == "-" else item for item in line.split())
                 yield name, source, list(map(int, (lost or "").split(","))) if lost else [], check
+
+
+def in_larger_pages(source):
+    """A packed file whose pages are twice as large as those of the trace."""
+    parts = Parts(read(os.path.join(GOLDEN, "packed", "packed_" + source + ".tbed")))
+    size, nbytes = 2 * parts.page_size, parts.plain_nbytes
+    plain = read(os.path.join(GOLDEN, "valid", source + ".tbed"))
+    parts.header = header(size, nbytes)
+    parts.units = [((at // size,), plain_unit([plain[at:at + size].ljust(size, b"\0")])) for at in range(0, nbytes, size)]
+    return parts.whole()
 
 
 def mutate(unit, numbers):
@@ -113,10 +124,11 @@ class Test:
         self.expect(whole.returncode == (0 if code == 0 else 2), name, "unpack without --partly", whole.stderr.decode())
         return plain, sorted(lost), checks
 
-    def list(self, plain, is_damaged, by_entries=False):
+    def list(self, plain, page_size, is_damaged, by_entries=False):
         """Returns the decoder's exit code and lines."""
         damaged = [is_damaged]
         try:
+            packed_decoder.check_page_size(plain, page_size)
             trace = decoder.open_trace(plain, lambda *_, damage=True: damaged.append(damage))
         except decoder.Damage:
             return 2, []
@@ -124,16 +136,16 @@ class Test:
         lines = [json.loads(json.dumps(line)) for line in decoder.list_trace(trace)]
         return 1 if any(damaged) else 0, lines
 
-    def compare_listing(self, name, plain, is_damaged):
+    def compare_listing(self, name, plain, page_size, is_damaged):
         """The program's listing of the file in place and the decoder's of the plain bytes."""
-        code, lines = self.list(plain, is_damaged)
+        code, lines = self.list(plain, page_size, is_damaged)
         run = self.run("dump", "--json", "--order=stream", self.path)
         if 2 in (code, run.returncode):
             self.expect(code == run.returncode, name, "decoder exits %d, dump %d" % (code, run.returncode), run.stderr.decode())
             return
         found = [json.loads(line) for line in run.stdout.splitlines()]
         difference = first_difference(lines, found, code)
-        if difference and not first_difference(self.list(plain, is_damaged, True)[1], found, code):
+        if difference and not first_difference(self.list(plain, page_size, is_damaged, True)[1], found, code):
             difference = None
         self.expect(not difference, name, difference)
         verified = self.run("verify", "--json", self.path)
@@ -142,21 +154,36 @@ class Test:
     def agree(self, name, data):
         plain, lost, checks = self.unpack(name, data)
         if plain is not None:
-            self.compare_listing(name, plain, bool(lost or checks))
+            self.compare_listing(name, plain, PackedFile(data).page_size, bool(lost or checks))
         return plain, lost, checks
 
     # ---- All of them ----
 
-    def test_golden_traces(self):
-        for path in sorted(glob.glob(os.path.join(GOLDEN, "*valid", "*.tbed"))):
-            name, data = os.path.relpath(path, GOLDEN), read(path)
-            run = self.run("pack", "-f", path, "-o", self.out)
-            code, _ = self.list(data, False)
-            self.expect((run.returncode == 2) == (code == 2), name, "pack exits %d, decoder %d" % (run.returncode, code))
-            if run.returncode == 2:
-                continue
+    def test_round_trip(self, path):
+        name, data = os.path.relpath(path, GOLDEN), read(path)
+        run = self.run("pack", "-f", path, "-o", self.out)
+        try:
+            decoder.open_trace(data, lambda *_, **__: None)
+        except decoder.Damage:
+            self.expect(run.returncode == 2, name, "pack exits %d, and the decoder refuses it" % run.returncode)
+            return
+        self.expect(run.returncode == 0, name, "pack exits %d" % run.returncode, run.stderr.decode())
+        if run.returncode == 0:
             plain, lost, checks = self.unpack(name, read(self.out))
             self.expect(plain == data and not lost and not checks, name, "is not the same after packing", lost, checks)
+
+    def test_golden_traces(self):
+        for path in sorted(glob.glob(os.path.join(GOLDEN, "*valid", "*.tbed"))):
+            self.test_round_trip(path)
+
+    def test_examples(self):
+        """The page's examples: a file of one page of zeros."""
+        with open(os.path.join(HERE, "packed.md"), encoding="utf-8") as page:
+            examples = dict(re.findall(r"```hex packed (\w+)\n([^`]*)```", page.read()))
+        unit = plain_unit([bytes(4096)])
+        self.expect(bytes.fromhex(examples.pop("header")) == header(4096, 4096), "the header of the page differs")
+        self.expect(bytes.fromhex(examples.pop("unit")) == unit_head(UNIT_MAGIC, (0,), unit) + unit[:1], "the unit of the page differs")
+        self.expect(not examples, "no test for", *examples)
 
     def test_golden_packed(self):
         for name, source, lost, check in expected_files():
@@ -207,7 +234,7 @@ class Test:
             self.agree("%s, cut" % source, data[:file.units[-1].offset])
 
     def test_sizes_that_lie(self):
-        for source in ("events", "cells"):
+        for source in ("events", "strings"):
             parts = Parts(self.packed(source))
             body, index = parts.body(), parts.index()
             for at in (8, 12, 13, 14, 16, 17, 20, 23, 24, 31, 32, 55):
@@ -217,6 +244,7 @@ class Test:
                         changed[at] ^= flip
                         whole = parts.whole(bytes(changed), index) if place is body else parts.whole(body, bytes(changed))
                         self.unpack("%s, header byte %d" % (source, at), whole)
+            self.agree("%s, in larger pages" % source, in_larger_pages(source))
             for at in range(HEADER.size, len(index)):
                 changed = bytearray(index)
                 changed[at] ^= 1 << at % 8
@@ -239,6 +267,9 @@ class Test:
 def main():
     with tempfile.TemporaryDirectory(prefix="tracebed-packed-") as folder, contextlib.redirect_stderr(io.StringIO()):
         test = Test(sys.argv[1], folder)
+        for path in sys.argv[2:]:
+            test.test_round_trip(path)
+        test.test_examples()
         test.test_golden_traces()
         test.test_golden_packed()
         test.test_flips()
