@@ -25,10 +25,12 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("TBED_BUILD", "build/release")
 TRACEBED = os.path.realpath(f"{BUILD}/tracebed")
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(ROOT, "spec"))
+sys.path[:0] = [os.path.join(ROOT, "spec"), os.path.join(ROOT, "bench", "support")]
+import coarse  # noqa: E402
 import packed_decoder  # noqa: E402
 
-# Bytes per event of event blocks: at most.
+# Bytes per event of event blocks: at most, with a clock that goes in steps of STEP_NS, as most did where the goals come from.
+STEP_NS = 10
 GOALS = {"C calls": 0.35, "Ruby calls": 0.75, "light allocations": 1.2, "allocations": 2.5, "macros": 1.6, "rustc": 2.7,
          "RTL log": 2.3}
 
@@ -166,18 +168,20 @@ def make_macros(folder, out, scale):
 
 
 def make_log(folder, out, scale):
-    path, chance, ms, depths = f"{folder}/program.log", 1, 0, [0] * 4
+    path, chance, ms, open_names = f"{folder}/program.log", 1, 0, [[] for _ in range(4)]
     with open(path, "w", encoding="ascii") as file:
-        for number in range(1000000 // scale):
+        for number in range(1500000 // scale):
             chance = (chance * 1664525 + 1013904223) % 2 ** 32
-            thread, what, name = chance >> 8 & 3, chance >> 12 & 3, "svx (ss%d) ::Part%d::load" % (chance >> 24 & 7, chance >> 16 & 31)
+            thread, what = chance >> 8 & 3, chance >> 12 & 7
+            name, names = "svx (ss%d) ::Part%d::load" % (chance >> 24 & 7, chance >> 16 & 31), open_names[thread]
             ms += chance >> 28 == 0
-            if what < 2:
-                opens = depths[thread] == 0 or what == 0 and depths[thread] < 12
-                depths[thread] += 1 if opens else -1
-                file.write("%06d %d %s %s\n" % (ms, thread + 1, "{" if opens else "}", name))
-            else:
+            if what == 7:
                 file.write("%06d %d | %s : value=%d\n" % (ms, thread + 1, name, number))
+            elif names and (what > 3 or len(names) == 12):
+                file.write("%06d %d } %s\n" % (ms, thread + 1, names.pop()))
+            else:
+                names.append(name)
+                file.write("%06d %d { %s\n" % (ms, thread + 1, name))
     run(TRACEBED, "import", path, "-o", out)
 
 
@@ -207,6 +211,11 @@ def count_events(trace):
     return sum(b'"tick":' in line for line in listing.stdout)
 
 
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
 def compressed(trace, *command):
     """Returns the size of what a program makes of the trace, or None if it is not installed."""
     if not shutil.which(command[0]):
@@ -215,15 +224,31 @@ def compressed(trace, *command):
     return sum(len(part) for part in iter(lambda: child.stdout.read(1 << 20), b""))
 
 
-def size_row(name, trace, packed, with_xz):
-    plain, events = os.path.getsize(trace), count_events(trace)
-    plain_events, packed_events = packed_decoder.event_sizes(packed)
-    others = [compressed(trace, "zstd", "-3"), *((compressed(trace, "zstd", "-19"), compressed(trace, "xz")) if with_xz else ())]
-    each = packed_events / max(events, 1)
-    goal = GOALS.get(name)
-    goal = "" if goal is None else f" <= {goal}: " + ("reached" if each <= goal else "**missed**")
-    ratios = "".join(f" | {plain / size:.1f}" if size else " | -" for size in [os.path.getsize(packed), *others])
-    return f"| {name} | {events:,} | {plain / 1e6:.1f} MB | {plain_events / max(events, 1):.1f} | {each:.2f}{goal}{ratios} |"
+def each_packed(trace, packed, events):
+    """Returns bytes per event of event blocks, plain and packed."""
+    return [nbytes / max(events, 1) for nbytes in packed_decoder.event_sizes(read(packed), read(trace))]
+
+
+def each_in_steps(trace, folder, events):
+    """The same of the packed trace, if its clock went in steps of STEP_NS."""
+    rounded, packed = f"{folder}/rounded.tbed", f"{folder}/rounded.packed.tbed"
+    with open(rounded, "wb") as file:
+        file.write(coarse.coarsen(read(trace), STEP_NS))
+    run(TRACEBED, "pack", "-f", rounded, "-o", packed)
+    each = each_packed(rounded, packed, events)[1]
+    os.unlink(rounded)
+    return each
+
+
+def size_row(name, trace, packed, folder, with_xz):
+    nbytes, events = os.path.getsize(trace), count_events(trace)
+    plain, each = each_packed(trace, packed, events)
+    in_steps, goal = each_in_steps(trace, folder, events), GOALS.get(name)
+    goal = "" if goal is None else f" (<= {goal}: " + ("reached)" if in_steps <= goal else "**missed**)")
+    sizes = [os.path.getsize(packed), compressed(trace, "zstd", "-3")]
+    sizes += [compressed(trace, "zstd", "-19"), compressed(trace, "xz")] if with_xz else [None, None]
+    ratios = "".join(f" | {nbytes / size:.1f}" if size else " | -" for size in sizes)
+    return f"| {name} | {events / 1e6:.1f} M | {nbytes / 1e6:.1f} MB | {plain:.1f} | {each:.2f} | {in_steps:.2f}{goal}{ratios} |"
 
 
 # ---- Speeds ----
@@ -256,9 +281,10 @@ def measure(folder, options):
         for name in names:
             run(TRACEBED, "pack", trace_path(folder, name), "-o", packed[name])
         if not options.speeds_only:
-            print("| Trace | Events | Size | Plain bytes/event | Packed bytes/event | File | zstd -3 | zstd -19 | xz |\n" + "|---" * 9 + "|")
+            print(f"| Trace | Events | Size | Bytes/event | Packed | In steps of {STEP_NS} ns | File: packed | zstd -3 | zstd -19 | xz |\n"
+                  + "|---" * 10 + "|")
         for name in () if options.speeds_only else names:
-            print(size_row(name, trace_path(folder, name), packed[name], not options.no_xz), flush=True)
+            print(size_row(name, trace_path(folder, name), packed[name], scratch, not options.no_xz), flush=True)
         print("\n| Trace | Processors | pack, MB/s | unpack | report, plain | report, packed | Packed of plain |\n" + "|---" * 7 + "|")
         for name in names:
             for count in (1, 2)[:len(processors)]:
