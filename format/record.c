@@ -21,7 +21,7 @@ static const struct field_range field_ranges[] = {
     {FIELD(PROCESS, process, zero), 0, 0},
     {FIELD(STREAM, stream, stream), 1, UINT32_MAX},
     {FIELD(STREAM, stream, process), 1, UINT32_MAX},
-    {FIELD(STREAM, stream, kind), TBED_STREAM_THREAD, TBED_STREAM_HANDLERS},
+    {FIELD(STREAM, stream, kind), TBED_STREAM_THREAD, TBED_STREAM_OFF_CPU},
     {FIELD(STREAM, stream, name_id), 0, TBED_ID_MAX},
     {FIELD(NAME, name, stream), 1, UINT32_MAX},
     {FIELD(NAME, name, name_id), 0, TBED_ID_MAX},

@@ -44,7 +44,7 @@ UNIT, LINES, BIND, BIND_LIST, ANCHOR, STACKS, FRAMES, LOST = 4, 7, 8, 9, 10, 13,
 RECORD_FIELDS = {1: "s..i...0", 2: "sst.i...", 3: "si..", UNIT: "i.kpii.b..", 5: "si......", 6: "si..", LINES: "i.",
                  BIND: "i.i0", BIND_LIST: ".0", ANCHOR: "......", 11: "ii00", 12: "s0..", STACKS: "i.",
                  FRAMES: "i.", 15: "....s.", LOST: ".n........"}
-FIELD_RANGES = {".": (0, M32), "0": (0, 0), "s": (1, M32), "i": (0, ID_MAX), "k": (1, 2), "t": (1, 3), "p": (0, 31), "b": (0, 64), "n": (0, 4)}
+FIELD_RANGES = {".": (0, M32), "0": (0, 0), "s": (1, M32), "i": (0, ID_MAX), "k": (1, 2), "t": (1, 4), "p": (0, 31), "b": (0, 64), "n": (0, 4)}
 # Where the count is, the size of a counted item and, if an item consists of fields, their letters.
 COUNTED = {UNIT: (36, 1, ""), LINES: (12, 8, ".."), BIND_LIST: (8, 8, "ii"), STACKS: (12, 8, "ii"),
            FRAMES: (12, 16, "ii.0")}

@@ -188,7 +188,7 @@ const struct golden_case golden_record_cases[] = {
     {"RECORD_FIELD-head", "RECORD_FIELD@5344", 0, 1, 0, HEAD(AT_BIND, TBED_RECORD_BIND, 24, 1)},
     {"RECORD_FIELD-id", "RECORD_FIELD@5344", 0, 1, 0, FIELD(AT_BIND, bind, string_id, 0x40000000)},
     {"RECORD_FIELD-list_id", "RECORD_FIELD@5568", .edit = bind_to_no_id},
-    {"RECORD_FIELD-kind", "RECORD_FIELD@5224", FIELD(AT_STREAM, stream, kind, 4)},
+    {"RECORD_FIELD-kind", "RECORD_FIELD@5224", FIELD(AT_STREAM, stream, kind, 5)},
     {"RECORD_FIELD-no_kind", "RECORD_FIELD@5224", FIELD(AT_STREAM, stream, kind, 0)},
     {"RECORD_FIELD-stream", "RECORD_FIELD@5224", FIELD(AT_STREAM, stream, stream, 0)},
     {"RECORD_FIELD-process", "RECORD_FIELD@5184", FIELD(AT_PROCESS, process, stream, 0)},

@@ -396,6 +396,8 @@ static void write_records(const char *folder)
                   GOLDEN_U64(GOLDEN_FIRST_TICK + 2)); /* has no events */
     GOLDEN_RECORD(&records, TBED_RECORD_STREAM, 5, 1, TBED_STREAM_HANDLERS, 102, names[1], 2,
                   GOLDEN_U64(GOLDEN_FIRST_TICK + 3)); /* nor has this one */
+    GOLDEN_RECORD(&records, TBED_RECORD_STREAM, 6, 1, TBED_STREAM_OFF_CPU, 102, names[1], 2,
+                  GOLDEN_U64(GOLDEN_FIRST_TICK + 3)); /* nor this one */
     put_units(&records, names);
     put_stacks(&records, names);
     put_later_records(&records, names[2]);

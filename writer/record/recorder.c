@@ -99,6 +99,16 @@ struct tbed_recorder *tbed_recorder_open_process(struct tbed_writer *writer, uin
     return open_kind(writer, name, TBED_STREAM_THREAD, tid, process);
 }
 
+struct tbed_recorder *tbed_recorder_open_off_cpu(struct tbed_writer *writer, uint32_t process,
+                                                 uint32_t stream, const char *name, uint32_t tid)
+{
+    struct tbed_recorder *recorder = open_kind(writer, name, TBED_STREAM_OFF_CPU, tid, process);
+    struct tbed_recorder_cold *cold = tbed_cold_of(recorder);
+    if (cold != NULL)
+        cold->given_thread = stream;
+    return recorder;
+}
+
 uint32_t tbed_process_record_given(struct tbed_writer *writer, const char *name, uint32_t pid,
                                    uint32_t parent_pid, uint32_t forked_from)
 {

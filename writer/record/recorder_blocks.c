@@ -36,7 +36,9 @@ static uint32_t take_over(struct tbed_recorder_cold *cold)
 static bool stream_open(struct tbed_recorder_cold *cold, uint64_t tick, enum tbed_drop_cause *cause_ret)
 {
     struct tbed_file *file = tbed_cold_file(cold);
-    uint32_t parent = cold->thread != NULL ? take_over(cold) : cold->stream;
+    uint32_t parent = cold->thread != NULL                ? take_over(cold)
+                      : cold->kind == TBED_STREAM_OFF_CPU ? cold->given_thread
+                                                          : cold->stream;
     if (file->is_guarded)
         tbed_guard_admit_thread();
     if (cold->kind != TBED_STREAM_TRACK && !cold->has_given_tid)

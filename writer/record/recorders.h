@@ -47,6 +47,7 @@ struct tbed_recorder_cold {
     bool is_open;
     bool has_given_tid;
     uint32_t given_process; /* 0: the writer's own */
+    uint32_t given_thread;  /* of OFF_CPU: the thread's stream */
     bool must_leave;        /* atomic: the block has been synced, so the next event goes to a new one */
     bool is_unordered;      /* ticks may have gone back within the block */
     /* The block's first tick, or the least begin tick of its SPANs if that is lower. */

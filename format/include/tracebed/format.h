@@ -181,6 +181,7 @@ enum tbed_stream_kind { /* section 8, STREAM; 0: unknown */
                         TBED_STREAM_THREAD = 1,
                         TBED_STREAM_TRACK = 2,
                         TBED_STREAM_HANDLERS = 3, /* of a thread or track: its signal handlers */
+                        TBED_STREAM_OFF_CPU = 4,  /* of a thread: when it was off its processor */
 };
 
 /* Causes of drops, section 9, with the text that the tools print. */

@@ -143,6 +143,7 @@ static void fill_row(const struct row_sums *sums, const struct stat_label *label
     row->name_nbytes = label->nbytes;
     row->count = all->count;
     row->unknown_count = sums->extra->unknown_count;
+    row->off_cpu_ticks = sums->extra->off_cpu_ticks;
     row->open_count = sums->extra->open_count;
     row->total_ticks = all->total;
     row->self_ticks = settle(all->self);

@@ -140,6 +140,7 @@ static void add_counters(struct stat_extra *into, const struct stat_extra *from)
 void tbed_stat_extra_add(struct stat_extra *into, const struct stat_extra *from)
 {
     into->unknown_count += from->unknown_count;
+    into->off_cpu_ticks += from->off_cpu_ticks;
     into->open_count += from->open_count;
     into->hit_count += from->hit_count;
     into->counted_hits = stat_sum(into->counted_hits, from->counted_hits);

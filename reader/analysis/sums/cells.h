@@ -49,7 +49,7 @@ struct stat_place {
 
 /* Figures that few rows have. */
 struct stat_extra {
-    uint64_t unknown_count, open_count;
+    uint64_t unknown_count, open_count, off_cpu_ticks;
     uint64_t hit_count;               /* instants QueryCacheHit */
     uint64_t counted_hits, hit_marks; /* sum and number of QueryCacheHitCount */
     uint64_t mark_hint;               /* tbed_stat_mark() */

@@ -97,14 +97,36 @@ static uint64_t key_of(const struct trace_source *source, uint32_t stream, const
                                           .arguments = span->arguments});
 }
 
+/* Adds the time off the processor to the id's row, and takes it out of the span if durations are to be without it. */
+static void take_off_cpu(struct stat_worker *worker, uint32_t stream, uint64_t id, uint64_t *begin,
+                         uint64_t *end)
+{
+    const struct trace_source *source = worker->context;
+    uint64_t before = tbed_off_cpu_before(&source->off_cpu, stream, *begin);
+    uint64_t after = tbed_off_cpu_before(&source->off_cpu, stream, *end);
+    if (after > before) {
+        struct stat_extra *extra = tbed_stat_extra(&worker->cells, stat_row(worker, id) & STAT_ROW_MAX);
+        worker->out_of_memory |= extra == NULL;
+        if (extra != NULL)
+            extra->off_cpu_ticks += after - before;
+    }
+    if (source->options.without_off_cpu) {
+        *begin -= before;
+        *end -= after;
+    }
+}
+
 static void take_item(struct stat_worker *worker, uint32_t stream, const struct block_span *span)
 {
-    uint64_t id = key_of(worker->context, stream, span);
+    const struct trace_source *source = worker->context;
+    uint64_t id = key_of(source, stream, span), begin = span->begin_tick, end = span->end_tick;
     if (span->kind == TBED_STEP_UNKNOWN) {
         tbed_stat_take_unknown(worker, id);
         return;
     }
-    stat_take_span(worker, stream, span->category, id, span->begin_tick, span->end_tick);
+    if (source->off_cpu.threads.count > 0)
+        take_off_cpu(worker, stream, id, &begin, &end);
+    stat_take_span(worker, stream, span->category, id, begin, end);
     if (span->kind == TBED_STEP_OPEN)
         tbed_stat_count_open(worker, id);
 }
@@ -119,6 +141,9 @@ static void take_general(struct trace_worker *trace, size_t index)
     worker->out_of_memory |= status == TBED_ERR_MEMORY;
     worker->totals.bad_block_count += status != TBED_OK;
     if (status != TBED_OK)
+        return;
+    if (trace->source->options.without_off_cpu &&
+        tbed_off_cpu_has(&trace->source->off_cpu, spans->block.stream))
         return;
     count_block(worker, spans);
     for (size_t i = spans->count; i-- > 0;) {
@@ -311,16 +336,21 @@ enum tbed_status tbed_stat_make_trace(struct tbed_reader *reader, const struct t
         status = tbed_row_keys_open(&trace.keys, reader, &trace.options, &trace.arguments);
     if (status != TBED_OK)
         return status;
+    if (trace.options.count_off_cpu || trace.options.without_off_cpu)
+        status = tbed_off_cpu_load(reader, &trace.off_cpu);
+    all_general |= trace.off_cpu.threads.count > 0;
     all_general |= trace.options.by != TBED_BY_LABEL; /* the other way looks at ids only */
     all_general |= trace.options.filter != NULL && !tbed_filter_is_window(trace.options.filter);
     trace.passages = calloc(block_count + 1, sizeof *trace.passages);
     trace.is_general = calloc(block_count + 1, sizeof *trace.is_general);
     trace.blocks = tbed_filter_list_blocks(trace.options.filter, reader, &trace.block_count);
-    status = TBED_ERR_MEMORY;
     if (trace.is_general != NULL)
         memset(trace.is_general, all_general, block_count + 1);
-    if (trace.passages != NULL && trace.is_general != NULL && trace.blocks != NULL)
+    if (trace.passages == NULL || trace.is_general == NULL || trace.blocks == NULL)
+        status = TBED_ERR_MEMORY;
+    if (status == TBED_OK)
         status = make(&trace, statistics_ret);
+    tbed_off_cpu_free(&trace.off_cpu);
     free(trace.blocks);
     free(trace.passages);
     free(trace.is_general);

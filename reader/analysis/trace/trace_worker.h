@@ -7,6 +7,7 @@
 #define TRACEBED_TRACE_WORKER_H
 
 #include "reader/analysis/assembly/block_spans.h"
+#include "reader/analysis/off_cpu/off_cpu.h"
 #include "reader/analysis/statistics/span_walk.h"
 #include "reader/analysis/sums/ended.h"
 #include "reader/analysis/trace/row_keys.h"
@@ -25,8 +26,9 @@ struct trace_source {
     struct argument_sets arguments;
     uint32_t *passages;  /* struct look_back */
     uint8_t *is_general; /* by the number of a stream's first block; atomic */
-    bool must_repeat;    /* atomic: a stream that was taken as regular turned out not to be */
-    size_t *blocks;      /* the numbers of those that are read: the chunks */
+    struct off_cpu off_cpu;
+    bool must_repeat; /* atomic: a stream that was taken as regular turned out not to be */
+    size_t *blocks;   /* the numbers of those that are read: the chunks */
     size_t block_count;
 };
 

@@ -134,6 +134,28 @@ int64_t tbed_ticks_to_ns(const struct tbed_reader *reader, uint64_t tick)
     return tbed_wide_clamp(tbed_wide_subtract(at, origin));
 }
 
+uint64_t tbed_monotonic_tick(const struct tbed_reader *reader, uint64_t ns)
+{
+    const struct tbed_anchor *anchors = reader->metadata->anchors.items;
+    size_t count = reader->metadata->anchors.count, at = 0;
+    for (size_t end = count > 1 ? count - 1 : 1;
+         at + 1 < end;) { /* the line that begins last, at or before the time */
+        size_t middle = at + (end - at) / 2;
+        at = anchors[middle].monotonic_ns <= ns ? middle : at;
+        end = anchors[middle].monotonic_ns <= ns ? end : middle;
+    }
+    uint64_t rise_ns = NS_PER_S, run_ticks = reader->header.ticks_per_second;
+    if (count > 1) {
+        rise_ns = anchors[at + 1].monotonic_ns - anchors[at].monotonic_ns;
+        run_ticks = anchors[at + 1].ticks - anchors[at].ticks;
+    }
+    if (rise_ns == 0)
+        return anchors[at].ticks;
+    struct tbed_wide after =
+        tbed_wide_subtract((struct tbed_wide){0, ns}, (struct tbed_wide){0, anchors[at].monotonic_ns});
+    return anchors[at].ticks + scale(after, (struct tbed_wide){0, run_ticks}, rise_ns).low;
+}
+
 /* Below this, a quotient estimated with doubles is off by one at most. */
 #define LINE_MAX (UINT64_C(1) << 50)
 

@@ -48,7 +48,8 @@ static bool take_stream(struct intake *intake)
     struct tbed_keyed_stream *stream = tbed_vector_push(&intake->metadata->streams, sizeof *stream);
     if (stream == NULL)
         return false;
-    bool is_handlers = LOAD32(disk, kind) == TBED_STREAM_HANDLERS;
+    bool is_of_thread =
+        LOAD32(disk, kind) == TBED_STREAM_HANDLERS || LOAD32(disk, kind) == TBED_STREAM_OFF_CPU;
     stream->keyed = intake->keyed;
     stream->info = (struct tbed_stream_info){
         .stream = intake->keyed.key,
@@ -56,8 +57,8 @@ static bool take_stream(struct intake *intake)
         .kind = LOAD32(disk, kind),
         .tid = LOAD32(disk, tid),
         .name_id = LOAD32(disk, name_id),
-        .forked_from = is_handlers ? 0 : LOAD32(disk, parent),
-        .interrupts = is_handlers ? LOAD32(disk, parent) : 0,
+        .forked_from = is_of_thread ? 0 : LOAD32(disk, parent),
+        .of_thread = is_of_thread ? LOAD32(disk, parent) : 0,
         .tick = LOAD64(disk, tick),
     };
     return true;

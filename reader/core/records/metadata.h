@@ -128,6 +128,9 @@ bool tbed_binding_find(const struct tbed_metadata *metadata, uint32_t id, uint32
 /* anchors.c: sorts them and removes those at which CLOCK_MONOTONIC goes back. */
 void tbed_anchors_arrange(struct tbed_vector *anchors);
 
+/* The tick at a time of CLOCK_MONOTONIC, by the map of section 8.3. For clocks that measure time. */
+uint64_t tbed_monotonic_tick(const struct tbed_reader *reader, uint64_t ns);
+
 /* A stretch of ticks in which tbed_ticks_to_ns() is a line, for code that converts many. */
 struct tbed_tick_line {
     uint64_t first, nticks; /* the ticks [first, first + nticks) */

@@ -148,7 +148,7 @@ static void copy_stream(struct records_out *out, struct copy_source *source,
     stream->kind = tbed_le32_make(info->kind);
     stream->tid = tbed_le32_make(info->tid);
     stream->name_id = name;
-    stream->parent = stream_of(source, info->interrupts != 0 ? info->interrupts : info->forked_from);
+    stream->parent = stream_of(source, info->of_thread != 0 ? info->of_thread : info->forked_from);
     stream->tick = tick_of(source, info->tick);
     put_end(out, source, info->stream, info->end_tick);
 }

@@ -38,7 +38,7 @@ static uint64_t highest_stream(const struct tbed_reader *reader)
         raise_to(&highest, stream.stream);
         raise_to(&highest, stream.process);
         raise_to(&highest, stream.forked_from);
-        raise_to(&highest, stream.interrupts);
+        raise_to(&highest, stream.of_thread);
     }
     for (size_t i = 0; tbed_process_get(reader, i, &process); i++) {
         raise_to(&highest, process.stream);

@@ -82,6 +82,11 @@ struct tbed_analysis_options {
     bool keep_lifetimes; /* for allocations: sites have the lifetimes of their blocks */
     /* For statistics of traces: if this becomes true, the call returns with ERR_CANCELLED soon; atomic; NULL: never. */
     const bool *is_cancelled;
+    /*
+     * For statistics of traces that know when threads were off their processors ('tracebed record --off-cpu'): rows have
+     * 'off_cpu_ticks', and with the second one all durations are without this time. Takes 24 bytes for each switch.
+     */
+    bool count_off_cpu, without_off_cpu;
 };
 
 /* ---- The assembler: the spans of a trace one by one ---- */
@@ -234,7 +239,8 @@ struct tbed_span_row {
     uint64_t cache_misses, cache_hits;
     uint64_t blocked_ticks, load_ticks, hashing_ticks;
 
-    uint64_t part; /* with TBED_BY_TIME: the number of the part of time, from 0 */
+    uint64_t part;          /* with TBED_BY_TIME: the number of the part of time, from 0 */
+    uint64_t off_cpu_ticks; /* of the time between begins and ends: the thread was off its processor */
 };
 
 struct tbed_instant_row {

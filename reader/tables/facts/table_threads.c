@@ -14,7 +14,7 @@ enum {
     PID,
     PROCESS,
     FORKED_FROM,
-    INTERRUPTS,
+    OF_THREAD,
     START_TS,
     END_TS,
     BLOCKS,
@@ -26,15 +26,20 @@ static const struct tbed_column columns[COLUMN_COUNT] = {
     [TID] = {"tid", TBED_COLUMN_I64, NULL, "the system's number; NULL: unknown", false},
     [NAME] = {"name", TBED_COLUMN_NAME, NULL, "its name; NULL: none", false},
     [KIND] = {"kind", TBED_COLUMN_NAME, NULL,
-              "thread; track for events of no thread; handlers for those of signal handlers; NULL: unknown",
+              "thread; track for events of no thread; handlers for those of signal handlers; off CPU for the "
+              "times when a "
+              "thread was off its processor; NULL: unknown",
               false},
     [PROCESS_ID] = {"process_id", TBED_COLUMN_I64, NULL, "the id of its process; NULL: unknown", false},
     [PID] = {"pid", TBED_COLUMN_I64, NULL, "the system's number of its process", false},
     [PROCESS] = {"process", TBED_COLUMN_NAME, NULL, "the name of its process", false},
     [FORKED_FROM] = {"forked_from", TBED_COLUMN_I64, NULL,
                      "the id of the thread that called fork() to create it; NULL: none", false},
-    [INTERRUPTS] = {"interrupts", TBED_COLUMN_I64, NULL,
-                    "of handlers: the id of the thread whose records they interrupted; NULL: none", false},
+    [OF_THREAD] =
+        {"of_thread", TBED_COLUMN_I64, NULL,
+         "of handlers: the id of the thread whose records they interrupted; of off CPU: the thread's; "
+         "NULL: none",
+         false},
     [START_TS] = {"start_ts", TBED_COLUMN_I64, "ns", "when it began to record; NULL: unknown", false},
     [END_TS] = {"end_ts", TBED_COLUMN_I64, "ns", "when it stopped; NULL: unknown", false},
     [BLOCKS] = {"blocks", TBED_COLUMN_I64, NULL, "its blocks of events in the file", false},
@@ -42,8 +47,10 @@ static const struct tbed_column columns[COLUMN_COUNT] = {
 
 static const char *kind_of(uint32_t kind)
 {
-    static const char *const names[] = {
-        [TBED_STREAM_THREAD] = "thread", [TBED_STREAM_TRACK] = "track", [TBED_STREAM_HANDLERS] = "handlers"};
+    static const char *const names[] = {[TBED_STREAM_THREAD] = "thread",
+                                        [TBED_STREAM_TRACK] = "track",
+                                        [TBED_STREAM_HANDLERS] = "handlers",
+                                        [TBED_STREAM_OFF_CPU] = "off CPU"};
     return kind < sizeof names / sizeof names[0] ? names[kind] : NULL;
 }
 
@@ -64,7 +71,7 @@ static void put(struct table_rows *rows, const struct tbed_reader *reader,
         tbed_table_put_null(rows, PROCESS);
     }
     tbed_facts_put_nonzero(rows, FORKED_FROM, stream->forked_from);
-    tbed_facts_put_nonzero(rows, INTERRUPTS, stream->interrupts);
+    tbed_facts_put_nonzero(rows, OF_THREAD, stream->of_thread);
     if (stream->process != 0)
         table_put_i64(rows, START_TS, tbed_ticks_to_ns(reader, stream->tick));
     else

@@ -292,7 +292,7 @@ static void put_processes(const struct state *state)
 
 static const char *kind_name(uint32_t kind)
 {
-    static const char *const names[] = {"-", "thread", "track", "handlers"};
+    static const char *const names[] = {"-", "thread", "track", "handlers", "off CPU"};
     return kind < sizeof names / sizeof names[0] ? names[kind] : "-";
 }
 
@@ -535,7 +535,7 @@ static void json_streams(struct tbed_json *out, const struct state *state)
         tbed_json_u64(out, "tid", stream.tid);
         tool_json_name(out, "name", state->reader, stream.name_id);
         tbed_json_u64(out, "forked_from", stream.forked_from);
-        tbed_json_u64(out, "interrupts", stream.interrupts);
+        tbed_json_u64(out, "of_thread", stream.of_thread);
         tbed_json_u64(out, "tick", stream.tick);
         tbed_json_u64(out, "end_tick", stream.end_tick);
         if (state->foreign == NULL)

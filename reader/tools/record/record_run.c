@@ -156,6 +156,17 @@ static void signals_block(sigset_t *old)
 
 /* ---- The program ---- */
 
+/* The two ends of a pipe on which a child waits until its parent has closed the other one. */
+static void wait_for_parent(const int go_fds[2])
+{
+    char byte;
+    if (go_fds[0] < 0)
+        return;
+    close(go_fds[1]);
+    while (read(go_fds[0], &byte, 1) < 0 && errno == EINTR) {
+    }
+}
+
 /* Runs in the child. A signal that arrived since the fork must not run our handler here; exec resets it first. */
 static _Noreturn void become(char **argv, const sigset_t *mask, int error_fd)
 {
@@ -184,11 +195,32 @@ static int exec_error(int fd)
     return nbytes == sizeof error ? error : 0;
 }
 
-bool record_program_run(char **argv, int *wait_status_ret, int *errno_ret)
+static void wait_for_end(int *wait_status_ret)
 {
-    int pipe_fds[2];
+    while (waitpid(child, wait_status_ret, 0) < 0 && errno == EINTR) {
+    }
+}
+
+/* Lets the child go on, once the kernel follows it. False: it does not, and the child has been killed. */
+static bool follow_child(const int go_fds[2], struct record_switches **switches_ret)
+{
+    if (switches_ret == NULL)
+        return true;
+    close(go_fds[0]);
+    *switches_ret = child > 0 ? record_switches_open(child) : NULL;
+    bool is_followed = child < 0 || *switches_ret != NULL;
+    if (!is_followed)
+        kill(child, SIGKILL);
+    close(go_fds[1]);
+    return is_followed;
+}
+
+bool record_program_run(char **argv, struct record_switches **switches_ret, int *wait_status_ret,
+                        int *errno_ret)
+{
+    int pipe_fds[2], go_fds[2] = {-1, -1};
     sigset_t mask;
-    if (pipe2(pipe_fds, O_CLOEXEC) != 0) {
+    if (pipe2(pipe_fds, O_CLOEXEC) != 0 || (switches_ret != NULL && pipe2(go_fds, O_CLOEXEC) != 0)) {
         *errno_ret = errno;
         return false;
     }
@@ -196,13 +228,22 @@ bool record_program_run(char **argv, int *wait_status_ret, int *errno_ret)
     signals_block(&mask);
     child = fork();
     int fork_errno = errno;
-    if (child == 0)
+    if (child == 0) {
+        wait_for_parent(go_fds);
         become(argv, &mask, pipe_fds[1]);
+    }
     sigprocmask(SIG_SETMASK, &mask, NULL);
     close(pipe_fds[1]);
+    if (!follow_child(go_fds, switches_ret)) {
+        wait_for_end(wait_status_ret);
+        *errno_ret = 0;
+        return false;
+    }
     *errno_ret = child < 0 ? fork_errno : exec_error(pipe_fds[0]);
     close(pipe_fds[0]);
-    while (child > 0 && waitpid(child, wait_status_ret, 0) < 0 && errno == EINTR) {
-    }
+    if (child > 0 && switches_ret != NULL)
+        record_switches_follow(*switches_ret, child);
+    if (child > 0)
+        wait_for_end(wait_status_ret);
     return *errno_ret == 0;
 }

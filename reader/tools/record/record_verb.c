@@ -15,73 +15,80 @@
 #include <tracebed/writer.h>
 #include <unistd.h>
 
-static const char help[] = "usage: tracebed record [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
-                           "\n"
-                           "Run PROGRAM and record every allocation made by it and by the processes it\n"
-                           "starts: when, where and how much was allocated, and when it was freed. PROGRAM\n"
-                           "needs no recompilation. Everything recorded survives a crash of the program.\n"
-                           "\n"
-                           "Output:\n"
-                           "  -o, --output=FILE      write the trace to FILE (default: run.tbed)\n"
-                           "  -f, --force            replace FILE if it exists\n"
-                           "      --command-line     store the command line in the trace; anyone who gets\n"
-                           "                         the trace can read it\n"
-                           "  -v, --verbose          print a summary at the end (default on a terminal)\n"
-                           "\n"
-                           "Allocations:\n"
-                           "      --light            record only the call site, 8 bytes per allocation:\n"
-                           "                         no sizes, no frees\n"
-                           "      --mmap             also record anonymous mappings made by the program\n"
-                           "      --stacks[=N]       record N frames (default 16, at most 128) of the call\n"
-                           "                         stack of each allocation\n"
-                           "      --stacks=N,fp      follow frame pointers: faster, for programs that were\n"
-                           "                         compiled with them\n"
-                           "\n"
-                           "Function calls and Ruby:\n"
-                           "      --functions        record function calls instead of allocations; PROGRAM\n"
-                           "                         or its libraries must be compiled with\n"
-                           "                         -finstrument-functions\n"
-                           "      --filter=PATTERN   with --functions, record only functions that match;\n"
-                           "                         '*' matches any text, '?' any character\n"
-                           "      --exclude=PATTERN  with --functions, skip functions that match; the last\n"
-                           "                         matching pattern decides; both may be repeated\n"
-                           "      --depth=N          with --functions, skip calls nested deeper than N\n"
-                           "      --ruby[=WHAT]      record Ruby programs: where objects are allocated;\n"
-                           "                         WHAT is a comma-separated list of light (default),\n"
-                           "                         full (with sizes and frees), none, and calls (of all\n"
-                           "                         methods)\n"
-                           "\n"
-                           "Limits:\n"
-                           "      --max-size=SIZE    limit the trace to SIZE (default: 64G); later events\n"
-                           "                         are dropped and counted\n"
-                           "      --ring=SIZE        keep only the newest events, in SIZE bytes\n"
-                           "      --rotate=SIZE[,N]  start a new file whenever the trace reaches SIZE, and\n"
-                           "                         keep the newest N closed files, FILE.000001 and so on;\n"
-                           "                         other processes write FILE.PID\n"
-                           "      --rotate=TIME[,N]  the same after TIME: 60s, 5m, 1h\n"
-                           "      --pack             pack the closed files, as 'tracebed pack' does\n"
-                           "\n"
-                           "      --color=WHEN       use color: never, auto or always\n"
-                           "  -h, --help             print this help\n"
-                           "\n"
-                           "SIZE is a number of bytes, or a number with the suffix K, M, G or T.\n"
-                           "\n"
-                           "PROGRAM is searched for in PATH. It must be dynamically linked, or a script\n"
-                           "whose interpreter is. Programs that it starts and that cannot be recorded, such\n"
-                           "as static or setuid ones, run as usual and are listed at the end.\n"
-                           "\n"
-                           "Examples:\n"
-                           "  tracebed record -- cc -c big.c\n"
-                           "  tracebed record -o python.tbed python3 script.py\n"
-                           "  tracebed record --stacks=32 -- clang -O1 -c big.cpp\n"
-                           "  tracebed record --functions ./prog\n"
-                           "  tracebed record --ruby=full -- rake test\n"
-                           "\n"
-                           "Exit status: that of PROGRAM, or 128 plus the signal number if a signal killed\n"
-                           "it; 125 if PROGRAM succeeded but nothing was recorded because the recorder\n"
-                           "could not start; 127 if PROGRAM was not found; 126 if it cannot be executed; 2\n"
-                           "if the usage is wrong or the program cannot be recorded, in which case it was\n"
-                           "not run.\n";
+static const char help[] =
+    "usage: tracebed record [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
+    "\n"
+    "Run PROGRAM and record every allocation made by it and by the processes it\n"
+    "starts: when, where and how much was allocated, and when it was freed. PROGRAM\n"
+    "needs no recompilation. Everything recorded survives a crash of the program.\n"
+    "\n"
+    "Output:\n"
+    "  -o, --output=FILE      write the trace to FILE (default: run.tbed)\n"
+    "  -f, --force            replace FILE if it exists\n"
+    "      --command-line     store the command line in the trace; anyone who gets\n"
+    "                         the trace can read it\n"
+    "  -v, --verbose          print a summary at the end (default on a terminal)\n"
+    "\n"
+    "Allocations:\n"
+    "      --light            record only the call site, 8 bytes per allocation:\n"
+    "                         no sizes, no frees\n"
+    "      --mmap             also record anonymous mappings made by the program\n"
+    "      --stacks[=N]       record N frames (default 16, at most 128) of the call\n"
+    "                         stack of each allocation\n"
+    "      --stacks=N,fp      follow frame pointers: faster, for programs that were\n"
+    "                         compiled with them\n"
+    "\n"
+    "Function calls and Ruby:\n"
+    "      --functions        record function calls instead of allocations; PROGRAM\n"
+    "                         or its libraries must be compiled with\n"
+    "                         -finstrument-functions\n"
+    "      --filter=PATTERN   with --functions, record only functions that match;\n"
+    "                         '*' matches any text, '?' any character\n"
+    "      --exclude=PATTERN  with --functions, skip functions that match; the last\n"
+    "                         matching pattern decides; both may be repeated\n"
+    "      --depth=N          with --functions, skip calls nested deeper than N\n"
+    "      --ruby[=WHAT]      record Ruby programs: where objects are allocated;\n"
+    "                         WHAT is a comma-separated list of light (default),\n"
+    "                         full (with sizes and frees), none, and calls (of all\n"
+    "                         methods)\n"
+    "\n"
+    "Threads:\n"
+    "      --off-cpu          also record when the threads that are recorded were off\n"
+    "                         their processors, waiting or preempted, as the kernel\n"
+    "                         tells (perf_event_open); 'report --on-cpu' leaves this\n"
+    "                         time out\n"
+    "\n"
+    "Limits:\n"
+    "      --max-size=SIZE    limit the trace to SIZE (default: 64G); later events\n"
+    "                         are dropped and counted\n"
+    "      --ring=SIZE        keep only the newest events, in SIZE bytes\n"
+    "      --rotate=SIZE[,N]  start a new file whenever the trace reaches SIZE, and\n"
+    "                         keep the newest N closed files, FILE.000001 and so on;\n"
+    "                         other processes write FILE.PID\n"
+    "      --rotate=TIME[,N]  the same after TIME: 60s, 5m, 1h\n"
+    "      --pack             pack the closed files, as 'tracebed pack' does\n"
+    "\n"
+    "      --color=WHEN       use color: never, auto or always\n"
+    "  -h, --help             print this help\n"
+    "\n"
+    "SIZE is a number of bytes, or a number with the suffix K, M, G or T.\n"
+    "\n"
+    "PROGRAM is searched for in PATH. It must be dynamically linked, or a script\n"
+    "whose interpreter is. Programs that it starts and that cannot be recorded, such\n"
+    "as static or setuid ones, run as usual and are listed at the end.\n"
+    "\n"
+    "Examples:\n"
+    "  tracebed record -- cc -c big.c\n"
+    "  tracebed record -o python.tbed python3 script.py\n"
+    "  tracebed record --stacks=32 -- clang -O1 -c big.cpp\n"
+    "  tracebed record --functions ./prog\n"
+    "  tracebed record --ruby=full -- rake test\n"
+    "\n"
+    "Exit status: that of PROGRAM, or 128 plus the signal number if a signal killed\n"
+    "it; 125 if PROGRAM succeeded but nothing was recorded because the recorder\n"
+    "could not start; 127 if PROGRAM was not found; 126 if it cannot be executed; 2\n"
+    "if the usage is wrong or the program cannot be recorded, in which case it was\n"
+    "not run.\n";
 
 enum {
     OPTION_COMMAND_LINE = 2000,
@@ -97,11 +104,12 @@ enum {
     OPTION_ROTATE,
     OPTION_PACK,
     OPTION_RUBY,
+    OPTION_OFF_CPU,
 };
 
 struct options {
     const char *output;
-    bool force, command_line, verbose, pack;
+    bool off_cpu, force, command_line, verbose, pack;
     struct record_allocations allocations;
     struct record_functions functions;
     struct record_limits limits;
@@ -149,6 +157,8 @@ static bool take(struct options *options, int option)
     case OPTION_RUBY:
         return options->is_ruby = usage_unless(record_ruby_parse(optarg, &options->ruby),
                                                "--ruby: expected a list of light, full, none and calls");
+    case OPTION_OFF_CPU:
+        return options->off_cpu = true;
     case OPTION_DEPTH:
         return record_functions_depth(&options->functions, optarg);
     case OPTION_MAX_SIZE:
@@ -178,6 +188,11 @@ static bool check_kinds(const struct options *options)
         tool_complain("--rotate and --ring cannot be used together: a flight recorder is a single file");
     else if (options->pack && !record_series_is_wanted(&options->series))
         tool_complain("--pack needs --rotate, which closes files; 'tracebed pack' packs a single one");
+    else if (options->off_cpu &&
+             (record_series_is_wanted(&options->series) || options->limits.ring_nbytes != 0))
+        tool_complain(
+            "--off-cpu cannot be used with --rotate and --ring: the times are added to a trace that has "
+            "everything");
     else if (record_series_is_wanted(&options->series) && options->command_line)
         tool_complain(
             "--rotate and --command-line cannot be used together: the first file of a series is created "
@@ -207,6 +222,7 @@ static int parse(int argc, char **argv, struct options *options)
         {"rotate", required_argument, NULL, OPTION_ROTATE},
         {"pack", no_argument, NULL, OPTION_PACK},
         {"ruby", optional_argument, NULL, OPTION_RUBY},
+        {"off-cpu", no_argument, NULL, OPTION_OFF_CPU},
         TOOL_COMMON_OPTIONS,
         {0},
     };
@@ -335,14 +351,14 @@ static void set_environment(const struct options *options, const char *library, 
     record_functions_environment_set(&options->functions);
 }
 
-static bool run_program(char **argv, const struct options *options, const char *trace, int *wait_status_ret,
-                        int *errno_ret)
+static bool run_program(char **argv, const struct options *options, const char *trace,
+                        struct record_switches **switches_ret, int *wait_status_ret, int *errno_ret)
 {
     struct record_packing packing;
     if (!options->pack)
-        return record_program_run(argv, wait_status_ret, errno_ret);
+        return record_program_run(argv, switches_ret, wait_status_ret, errno_ret);
     record_packing_start(&packing, trace);
-    bool is_run = record_program_run(argv, wait_status_ret, errno_ret);
+    bool is_run = record_program_run(argv, switches_ret, wait_status_ret, errno_ret);
     record_packing_stop(&packing);
     return is_run;
 }
@@ -358,13 +374,19 @@ static int record(char **argv, const struct options *options)
     set_environment(options, library, trace);
     launch_filters_set();
     const struct launch_notes *notes = launch_notes_make();
-    bool is_run = run_program(argv, options, trace, &wait_status, &error);
+    struct record_switches *switches = NULL;
+    struct record_switches **switches_at = options->off_cpu ? &switches : NULL;
+    bool is_run = run_program(argv, options, trace, switches_at, &wait_status, &error);
     if (!is_run) {
         unlink(trace);
-        return cannot_start(argv[0], error);
+        record_switches_close(switches);
+        return error == 0 ? TOOL_TROUBLE : cannot_start(argv[0], error);
     }
     bool is_recorded =
         record_finish(options->output, record_series_is_wanted(&options->series), notes, options->verbose);
+    if (is_recorded && switches != NULL)
+        is_recorded = record_switches_add(switches, trace);
+    record_switches_close(switches);
     if (options->pack)
         record_packing_finish(trace);
     int status = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);

@@ -27,8 +27,23 @@ void record_library_forget(void);
 /* Sets the environment that the library reads. */
 void record_environment_set(const char *library, const char *trace);
 
-/* Starts the program and waits for it. False if it could not be started; '*errno_ret' has the reason. */
-bool record_program_run(char **argv, int *wait_status_ret, int *errno_ret);
+/*
+ * Starts the program and waits for it. 'switches_ret': NULL, or where to put the switches of its threads. False if it could
+ * not be started; '*errno_ret' has the reason, or 0 after a complaint.
+ */
+struct record_switches;
+bool record_program_run(char **argv, struct record_switches **switches_ret, int *wait_status_ret,
+                        int *errno_ret);
+
+/* ---- record_switches.c: --off-cpu ---- */
+
+/* Follows the program, which has not been executed yet. NULL, with a complaint: the kernel does not let us. */
+struct record_switches *record_switches_open(pid_t pid);
+/* Takes what the kernel tells until the program has ended. */
+void record_switches_follow(struct record_switches *switches, pid_t pid);
+/* Adds the switches to the trace, which is sealed. False after a complaint. */
+bool record_switches_add(struct record_switches *switches, const char *path);
+void record_switches_close(struct record_switches *switches); /* NULL is allowed */
 
 /* ---- record_allocations.c ---- */
 

@@ -48,6 +48,7 @@ struct report_options {
     bool has_header, is_time; /* of CSV: printed, and the unit of its times */
     bool spans, allocations;  /* what to show; both: everything there is */
     bool no_symbols;
+    bool on_cpu; /* durations without the time off the processor */
     struct table_keys sort, columns;
     enum tbed_name_part by;
     bool by_stack, by_file, by_size, has_by;
@@ -86,6 +87,7 @@ struct report {
     uint64_t period_ticks;         /* for TBED_BY_TIME */
     uint64_t step_ticks;           /* of the clock; shorter durations were not measured */
 
+    bool has_off_cpu;    /* the trace knows when threads were off their processors */
     bool is_profile;     /* shown by label, with the columns of measureme's summarize */
     bool has_categories; /* measureme's categories: instants and counters are shown in their columns */
 };

@@ -48,6 +48,7 @@ TABLE_GETTER(span_p999, tbed_span_row, whole_if(row->count > 0, row->p999_ticks)
 TABLE_GETTER(span_max, tbed_span_row, whole_if(row->count > 0, row->max_ticks))
 TABLE_GETTER(span_open, tbed_span_row, table_value_of(row->open_count))
 TABLE_GETTER(span_unknown, tbed_span_row, table_value_of(row->unknown_count))
+TABLE_GETTER(span_off_cpu, tbed_span_row, table_value_of(row->off_cpu_ticks))
 TABLE_GETTER(span_time, tbed_span_row, table_value_of(row->time_ticks))
 TABLE_GETTER(span_invocations, tbed_span_row, table_value_of(row->invocation_count))
 TABLE_GETTER(span_misses, tbed_span_row, table_value_of(row->cache_misses))
@@ -115,6 +116,7 @@ static const struct table_column span_columns[] = {
      .json = span_name_json},
     {.key = "share", .field = "self_percent", .title = "self %", .unit = TABLE_PERCENT, .get = span_share},
     {.key = "start", .unit = TABLE_TICKS, .get = span_start},
+    {.key = "off_cpu", .title = "off CPU", .unit = TABLE_TICKS, .get = span_off_cpu},
     {.key = "time", .unit = TABLE_TICKS, .get = span_time},
     {.key = "invocations", .unit = TABLE_COUNT, .get = span_invocations},
     {.key = "misses", .field = "cache_misses", .unit = TABLE_COUNT, .get = span_misses},
@@ -658,8 +660,18 @@ static void set_key(struct report *report)
     if (key != TBED_BY_TIME)
         return;
     spans->order = instants->order = "+start";
-    spans->data_columns = "start," SPAN_DATA;
+    spans->data_columns = report->has_off_cpu ? "start," SPAN_DATA ",off_cpu" : "start," SPAN_DATA;
     instants->data_columns = "start,name,count";
+}
+
+/* Only traces that know when threads were off their processors have this column without being asked. */
+static void set_off_cpu(struct report *report)
+{
+    struct table *spans = &report->tables[REPORT_SPANS];
+    if (!report->has_off_cpu)
+        return;
+    spans->text_columns = "self,share,total,off_cpu,count,min,mean,p50,p99,max,name";
+    spans->data_columns = SPAN_DATA ",off_cpu";
 }
 
 /* What sites are, and which of their figures are asked for. */
@@ -698,5 +710,6 @@ void report_tables_open(struct report *report)
         report->tables[i].clock = &report->clock;
     }
     set_sites(report);
+    set_off_cpu(report);
     set_key(report);
 }

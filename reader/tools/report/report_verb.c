@@ -40,6 +40,8 @@ static const char help[] =
     "                         LeakSanitizer\n"
     "      --no-built-in-suppressions\n"
     "                         suppress nothing but that\n"
+    "      --on-cpu           durations without the time during which threads were off\n"
+    "                         their processors, as known from 'record --off-cpu'\n"
     "      --over-time[=N]    also show each of N (default 20) equal parts of the\n"
     "                         time: spans, counters and live memory\n"
     "      --include-from=FILE\n"
@@ -54,10 +56,10 @@ static const char help[] =
     "      --columns=KEY[,...]\n"
     "                         show these columns of each table that has any:\n"
     "                         self, total, count, min, mean, p50, p90, p99, p999,\n"
-    "                         max, open, unknown, name, share; for profiles time,\n"
-    "                         invocations, misses, hits, blocked, load, hashing; for\n"
-    "                         counters last, unit; for messages errors, warnings; for\n"
-    "                         allocations bytes, peak, live, freed, temporary, ...\n"
+    "                         max, open, unknown, off_cpu, name, share; for profiles\n"
+    "                         time, invocations, misses, hits, blocked, load, hashing;\n"
+    "                         for counters last, unit; for messages errors, warnings;\n"
+    "                         for allocations bytes, peak, live, freed, temporary, ...\n"
     "  -l, --limit=N          show N rows of each table; 0 shows all (default: 30, 10\n"
     "                         for processes, all with --json and --csv)\n"
     "      --percent-above=P  hide labels whose self time is below P % of the total\n"
@@ -113,7 +115,8 @@ enum {
     OPTION_LEAKS,
     OPTION_LIFETIMES,
     OPTION_SUPPRESSIONS,
-    OPTION_NO_BUILT_IN
+    OPTION_NO_BUILT_IN,
+    OPTION_ON_CPU
 };
 
 /* ---- Names ---- */
@@ -231,6 +234,8 @@ static bool make_statistics(struct report *report)
     options.prepare = prepare;
     options.filter = report->options->filter.filter;
     options.by_ticks = report->period_ticks;
+    options.count_off_cpu = true;
+    options.without_off_cpu = report->options->on_cpu;
     tool_progress_begin(report->reader, false);
     enum tbed_status status = tbed_statistics_make(report->reader, &options, &report->statistics);
     tool_progress_end();
@@ -311,11 +316,27 @@ static bool set_period(struct report *report)
     return problem == NULL;
 }
 
+static bool has_off_cpu(struct tbed_reader *reader)
+{
+    struct tbed_stream_info stream;
+    for (size_t i = 0; tbed_stream_get(reader, i, &stream); i++)
+        if (stream.kind == TBED_STREAM_OFF_CPU)
+            return true;
+    return false;
+}
+
 static bool make_report(struct report *report)
 {
     struct report_options *options = report->options;
     tbed_reader_info(report->reader, &report->info);
     report->step_ticks = tbed_clock_step(report->reader);
+    report->has_off_cpu = has_off_cpu(report->reader);
+    if (options->on_cpu && !report->has_off_cpu) {
+        tool_complain("%s: --on-cpu: the trace does not say when threads were off their processors",
+                      tool_path(report->path));
+        tool_hint("Record it with: tracebed record --off-cpu");
+        return false;
+    }
     if (options->key == TBED_BY_TIME && !set_period(report))
         return false;
     report->places = (struct tool_places){.reader = report->reader, .part = options->by};
@@ -388,6 +409,7 @@ static const struct tool_option_scope scopes[] = {
     {OPTION_ALLOCATIONS, "trace, rtl-log", NULL},
     {OPTION_LEAKS, "trace", NULL},
     {OPTION_LIFETIMES, "trace", NULL},
+    {OPTION_ON_CPU, "trace", NULL},
     {'s', "trace, rtl-log", "bytes, live, peak, freed, temporary"},
 };
 
@@ -403,6 +425,7 @@ static const struct tool_option_scope contents[] = {
     {'s', "allocations", "bytes, live, peak, freed, temporary"},
     {'s', "spans", "total, self, min, mean, p50, p90, p99, p999, max"},
     {OPTION_PERCENT, "spans", NULL},
+    {OPTION_ON_CPU, "spans", NULL},
     {GROUP_OPTION_INCLUDE, "spans, counters, messages", NULL},
     {GROUP_OPTION_EXCLUDE, "spans, counters, messages", NULL},
 };
@@ -563,6 +586,9 @@ static const char *take_option(struct report_options *options, int option, const
     case OPTION_NO_SYMBOLS:
         options->no_symbols = true;
         return NULL;
+    case OPTION_ON_CPU:
+        options->on_cpu = true;
+        return NULL;
     case OPTION_BY:
         return parse_by(argument, options);
     case OPTION_OVER_TIME:
@@ -612,6 +638,8 @@ static const char *check_options(const struct report_options *options)
         return "--csv cannot be combined with --json";
     if (options->key != TBED_BY_LABEL && options->moment_count > 0)
         return "--over-time applies to labels, modules, authors, functions and sites";
+    if (options->on_cpu && ((options->allocations && !options->spans) || options->moment_count > 0))
+        return "--on-cpu applies to spans, and cannot be combined with --over-time";
     if (options->leaks && options->spans)
         return "--leaks cannot be combined with --spans";
     if (options->leaks && (options->by_size || options->lifetimes))
@@ -641,6 +669,7 @@ static int take_options(struct report_options *options, int argc, char **argv)
         {"over-time", optional_argument, NULL, OPTION_OVER_TIME},
         GROUP_OPTIONS,
         TOOL_FILTER_OPTIONS,
+        {"on-cpu", no_argument, NULL, OPTION_ON_CPU},
         {"no-symbols", no_argument, NULL, OPTION_NO_SYMBOLS},
         {"jobs", required_argument, NULL, 'j'},
         TOOL_COMMON_OPTIONS,

@@ -76,8 +76,8 @@ struct tbed_writer_options {
     uint64_t rotate_nbytes;      /* rotate at about this size; 0: at any size */
     uint64_t rotate_interval_ns; /* rotate at this age; 0: at any age */
     uint32_t rotate_keep;        /* how many closed files to keep, at most 1,000,000; 0: all */
-    /* Add strings and records to an existing trace, but no events; requires 'join'. The trace gets no new process, no
-     * clock is read, and the trace may have been recorded with any clock on any machine. */
+    /* Add strings and records to an existing trace, and no events but those of tbed_recorder_open_off_cpu(); requires
+     * 'join'. The trace gets no new process, no clock is read, and the trace may have been recorded with any clock on any machine. */
     bool annotate;
     bool release_pages; /* drop sealed pages from resident memory, at one system call per page */
     /* For 'given_ticks' that are times: their precision, at most 10^9; 0: one tick. */
@@ -574,6 +574,13 @@ uint32_t tbed_process_record_given(struct tbed_writer *writer, const char *name,
 /* Like tbed_recorder_open_given(), for a thread of that process; 0: the writer's own. */
 struct tbed_recorder *tbed_recorder_open_process(struct tbed_writer *writer, uint32_t process,
                                                  const char *name, uint32_t tid);
+
+/*
+ * For events that say when a thread was off its processor: 'stream' is the thread's in this trace, 'process' its process's,
+ * 'tid' its number. They are BEGINs and ENDs. Also for a writer that annotates. Threads: any.
+ */
+struct tbed_recorder *tbed_recorder_open_off_cpu(struct tbed_writer *writer, uint32_t process,
+                                                 uint32_t stream, const char *name, uint32_t tid);
 
 /* What has become known of that process meanwhile; 0: the writer's own. A pid of 0 is unknown. */
 void tbed_process_describe_given(struct tbed_writer *writer, uint32_t process, const char *name,

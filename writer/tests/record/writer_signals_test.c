@@ -74,7 +74,7 @@ static void a_handler_inside_a_record_has_a_stream(void **state)
     struct tbed_reader *reader = test_reader_open(path, true);
     struct tbed_stream_info info = info_of(reader, of_handlers);
     assert_int_equal(info.kind, TBED_STREAM_HANDLERS);
-    assert_int_equal(info.interrupts, own);
+    assert_int_equal(info.of_thread, own);
     assert_int_equal(info.forked_from, 0);
     assert_int_equal(info.tid, info_of(reader, own).tid);
     assert_true(info.end_tick >= info.tick);
@@ -110,7 +110,7 @@ static void handlers_may_interrupt_one_another(void **state)
     tbed_writer_close(writer);
     struct tbed_reader *reader = test_reader_open(path, true);
     for (uint32_t i = 0; i < TBED_HANDLER_LEVEL_MAX; i++) {
-        assert_int_equal(info_of(reader, streams[i]).interrupts, own);
+        assert_int_equal(info_of(reader, streams[i]).of_thread, own);
         assert_text(reader, info_of(reader, streams[i]).name_id, "signal handlers");
         if (i + 1 < TBED_HANDLER_LEVEL_MAX) /* the last has a GAP, too, if another event had followed */
             assert_events(reader, streams[i], (const uint32_t[]){20 + i, 0});
@@ -193,11 +193,11 @@ static void a_forked_child_has_handlers_of_its_own(void **state)
     for (size_t i = 0; tbed_stream_get(reader, i, &info); i++) {
         if (info.kind != TBED_STREAM_HANDLERS)
             continue;
-        interrupted = info_of(reader, info.interrupts);
+        interrupted = info_of(reader, info.of_thread);
         assert_int_equal(info.process, interrupted.process);
         assert_int_equal(info.tid, interrupted.tid);
         assert_events(reader, info.stream, (const uint32_t[]){20 + found, 0});
-        assert_events(reader, info.interrupts, (const uint32_t[]){10 + found, 0});
+        assert_events(reader, info.of_thread, (const uint32_t[]){10 + found, 0});
         found++;
     }
     assert_int_equal(found, 2);

@@ -255,7 +255,7 @@ static uint64_t check_all_handlers(struct tbed_reader *reader, struct thread *th
     uint64_t found = 0;
     for (size_t i = 0; tbed_stream_get(reader, i, &stream); i++) {
         char expected[64];
-        if (stream.kind != TBED_STREAM_HANDLERS || stream.interrupts != of_thread)
+        if (stream.kind != TBED_STREAM_HANDLERS || stream.of_thread != of_thread)
             continue;
         snprintf(expected, sizeof expected, "%s: signal handlers", name);
         assert_text(reader, stream.name_id, expected);
