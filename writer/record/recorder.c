@@ -269,14 +269,18 @@ struct tbed_recorder *tbed_recorder_entered_slow(struct tbed_recorder *recorder)
     return recorder;
 }
 
-/* The one that tbed_recorder_entered() would enter; a handler that has no recorder yet has no open span. */
-int tbed_has_open_span_slow(struct tbed_recorder *recorder)
+/* Of the recorder that tbed_recorder_entered() would enter; a handler that has none yet has no open span. */
+uint32_t tbed_span_depth(const struct tbed_recorder *recorder)
 {
     while (recorder->mark == TBED_MARK_BUSY) {
         recorder = tbed_cold_of(recorder)->of_handlers;
         if (recorder == NULL)
             return 0;
     }
-    const struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
-    return tbed_stack_depth(kept) != 0;
+    return tbed_stack_depth(tbed_kept_of((struct tbed_recorder *)(uintptr_t)recorder));
+}
+
+int tbed_has_open_span_slow(struct tbed_recorder *recorder)
+{
+    return tbed_span_depth(recorder) != 0;
 }

@@ -105,15 +105,32 @@ void tbed_span_end_entered(struct tbed_recorder *recorder, const struct tbed_arg
 }
 
 /* An end that the block cannot match by itself carries its begin tick. */
+static void end_innermost(struct tbed_recorder *recorder)
+{
+    if (tbed_span_is_known(recorder))
+        tbed_span_end_at(recorder, tbed_recorder_now(recorder));
+    else
+        tbed_span_end_entered(recorder, NULL, 0);
+}
+
 void tbed_span_end_slow(struct tbed_recorder *recorder)
 {
     recorder = tbed_recorder_entered(recorder);
     if (recorder == NULL)
         return;
-    if (tbed_span_is_known(recorder))
-        tbed_span_end_at(recorder, tbed_recorder_now(recorder));
-    else
-        tbed_span_end_entered(recorder, NULL, 0);
+    end_innermost(recorder);
+    tbed_recorder_leave(recorder);
+}
+
+void tbed_span_end_to(struct tbed_recorder *recorder, uint32_t depth)
+{
+    if (tbed_span_depth(recorder) <= depth)
+        return;
+    recorder = tbed_recorder_entered(recorder);
+    if (recorder == NULL)
+        return;
+    while (tbed_stack_depth(tbed_kept_of(recorder)) > depth)
+        end_innermost(recorder);
     tbed_recorder_leave(recorder);
 }
 

@@ -30,6 +30,7 @@ __thread struct tbed_thread tbed_thread_self;
 static pthread_key_t thread_key;
 static bool has_thread_key;
 static tbed_word interrupted_count; /* events of handlers that interrupted a start, a stop or a first event */
+static __thread struct tbed_recorder *own_recorder; /* the thread's, while it runs a fiber; else NULL */
 static __thread char thread_name[TBED_PATTERN_NBYTES_MAX + 1];
 
 /* ---- Threads ---- */
@@ -51,7 +52,8 @@ static void thread_leave(void *value)
         return;
     if (thread->generation != 0 && thread->writer == session->writer &&
         thread->generation == session->generation)
-        tbed_recorder_close(thread->recorder);
+        tbed_recorder_close(own_recorder != NULL ? own_recorder : thread->recorder);
+    own_recorder = NULL;
     thread->generation = 0;
     thread->listed = TBED_LISTED_NOT;
     session->thread_count--;
@@ -89,6 +91,7 @@ static bool thread_enter(struct tbed_session *session, struct tbed_thread *self)
     if (recorder_is_dead(recorder))
         return false;
     self->generation = 0;
+    own_recorder = NULL;
     self->recorder = recorder;
     self->writer = session->writer;
     if (self->listed == TBED_LISTED_NOT) {
@@ -129,7 +132,7 @@ void tbed_thread_name_set(const char *name)
     struct tbed_thread *self = &tbed_thread_self;
     uint32_t generation = tbed_category_generation(&tbed_category_default);
     if (generation != 0 && self->generation == generation)
-        tbed_recorder_name_set(self->recorder, thread_name);
+        tbed_recorder_name_set(own_recorder != NULL ? own_recorder : self->recorder, thread_name);
     errno = kept_errno;
 }
 
@@ -187,6 +190,22 @@ struct tbed_recorder *tbed_track_enter(struct tbed_track *track)
     }
     errno = kept_errno;
     return recorder;
+}
+
+/* A handler that comes in between uses either recorder. */
+void tbed_fiber_enter(struct tbed_track *fiber)
+{
+    struct tbed_thread *self = &tbed_thread_self;
+    uint32_t generation = tbed_category_generation(&tbed_category_default);
+    if (generation != 0 && self->generation != generation)
+        tbed_thread_enter();
+    if (self->generation == 0) /* otherwise a category may be on */
+        return;
+    struct tbed_recorder *own = own_recorder != NULL ? own_recorder : self->recorder;
+    struct tbed_recorder *next = fiber != NULL ? tbed_track_recorder(fiber) : own;
+    own_recorder = own;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    self->recorder = next;
 }
 
 void tbed_track_close(struct tbed_track *track)

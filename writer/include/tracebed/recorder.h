@@ -459,7 +459,15 @@ static inline void tbed_span_begin(struct tbed_recorder *recorder, uint32_t id);
 static inline void tbed_span_end(struct tbed_recorder *recorder);
 static inline void tbed_instant_record(struct tbed_recorder *recorder, uint32_t id);
 
-/* The same with arguments. */
+/*
+ * For machines that unwind, and after a longjmp(): how many spans of the recorder are open, and ending those above that
+ * depth, the innermost first, at the time of the call. The depth from before a span began ends that one, too; where no
+ * more spans are open, nothing happens. In a signal handler that interrupted a record, both concern the handler's spans.
+ */
+uint32_t tbed_span_depth(const struct tbed_recorder *recorder);
+void tbed_span_end_to(struct tbed_recorder *recorder, uint32_t depth);
+
+/* Begins, ends and instants with arguments. */
 void tbed_span_begin_args(struct tbed_recorder *recorder, uint32_t id, const struct tbed_argument *arguments,
                           size_t argument_count);
 void tbed_span_end_args(struct tbed_recorder *recorder, const struct tbed_argument *arguments,

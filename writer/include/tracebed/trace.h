@@ -27,8 +27,8 @@
  *
  * Threads: any. Signal handlers may use the macros. If a handler interrupts its thread while an event is being recorded,
  * its own event goes to a stream named "THREAD: signal handlers"; if it interrupts the lookup of a name, its event may
- * lack its name. Do not keep a TBED_SPAN open while a coroutine is suspended that may resume on another thread; use
- * TBED_ASYNC_BEGIN for that. longjmp() past a TBED_SPAN leaves the span open.
+ * lack its name. longjmp() past a TBED_SPAN leaves the span open; see TBED_END_TO. A fiber or coroutine that is suspended
+ * inside a TBED_SPAN needs a stream of its own; see tbed_fiber_enter().
  *
  * Shared libraries: any number of plugins may each carry a writer. In a library compiled with -fPIC an event takes about
  * 4 ns longer than in an executable, because the address of the thread's recorder is looked up by a call. To avoid that,
@@ -158,6 +158,23 @@ struct tbed_track {
 };
 void tbed_track_close(struct tbed_track *track);
 
+/*
+ * Fibers: from now on, whatever the calling thread records by macros goes to the fiber's track; NULL: to the thread's own
+ * stream again. Each fiber has its own open spans, so a TBED_SPAN may stay open across switches. Call it where a fiber
+ * begins to run, also for the first time, and before it ends:
+ *
+ *     static void resume(struct fiber *fiber)
+ *     {
+ *         tbed_fiber_enter(&fiber->track);
+ *         swapcontext(&scheduler, &fiber->context);
+ *         tbed_fiber_enter(NULL);
+ *     }
+ *
+ * A fiber may go on in another thread. What tbed_start() finds open is gone: after it, each thread is back in its own
+ * stream until the next call. Threads: any, but not from a signal handler.
+ */
+void tbed_fiber_enter(struct tbed_track *fiber);
+
 /* ---- What the macros are made of; do not use it yourself ---- */
 
 #define TBED_LISTED_NOT    0
@@ -239,6 +256,19 @@ void tbed_counter_unit_describe(uint32_t id, const char *unit);
     TBED_ARGS_(tbed_do_begin_args, &tbed_category_##category, __VA_ARGS__)
 #define TBED_END()            tbed_do_end(&tbed_category_default)
 #define TBED_END_IN(category) tbed_do_end(&tbed_category_##category)
+
+/*
+ * For jumps out of spans. TBED_DEPTH() is how many spans of the thread are open, in all categories; TBED_END_TO(depth)
+ * ends those above, now:
+ *
+ *     volatile uint32_t depth = TBED_DEPTH();
+ *     if (setjmp(target) != 0)
+ *         TBED_END_TO(depth);
+ *
+ * A C++ exception ends a TBED_SPAN by itself, and so does a C function that returns early.
+ */
+#define TBED_DEPTH()       tbed_do_depth()
+#define TBED_END_TO(depth) tbed_do_end_to(depth)
 
 #define TBED_INSTANT(name) TBED_SITE_(name, tbed_do_instant(&tbed_category_default, &tbed_site_))
 #define TBED_INSTANT_IN(category, name)                                                                      \

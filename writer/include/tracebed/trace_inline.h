@@ -128,6 +128,18 @@ TBED_INLINE void tbed_do_end(const struct tbed_category *category)
         tbed_end_on(category);
 }
 
+/* Of the thread's spans in all categories, as long as it has a recorder. */
+TBED_INLINE uint32_t tbed_do_depth(void)
+{
+    return tbed_thread_self.generation != 0 ? tbed_span_depth(tbed_thread_self.recorder) : 0;
+}
+
+TBED_INLINE void tbed_do_end_to(uint32_t depth)
+{
+    if (tbed_thread_self.generation != 0)
+        tbed_span_end_to(tbed_thread_self.recorder, depth);
+}
+
 TBED_INLINE struct tbed_span tbed_span_of(uint32_t generation)
 {
     struct tbed_span span;
