@@ -5,7 +5,10 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include <fcntl.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
 #endif
@@ -50,10 +53,36 @@ static bool machine_counter_is_invariant(void)
 #endif
 }
 
-enum tbed_clock tbed_clock_pick(enum tbed_clock wanted)
+bool tbed_clock_list_has_tsc(const char *names)
 {
-    if (wanted != TBED_CLOCK_AUTO)
-        return wanted;
+    for (const char *at = names; (at = strstr(at, "tsc")) != NULL; at += 3)
+        if ((at == names || at[-1] == ' ') && (at[3] == ' ' || at[3] == '\n' || at[3] == 0))
+            return true;
+    return false;
+}
+
+/*
+ * A kernel that finds the counters of its processors to differ, or to stop, no longer offers them as a clock; nor does one
+ * under a hypervisor that says so. Where the list cannot be read, the processor's word counts.
+ */
+static bool kernel_trusts_counter(void)
+{
+#if defined(__x86_64__)
+    char names[256];
+    int fd = open("/sys/devices/system/clocksource/clocksource0/available_clocksource", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return true;
+    ssize_t nbytes = read(fd, names, sizeof names - 1);
+    close(fd);
+    names[nbytes > 0 ? nbytes : 0] = 0;
+    return nbytes <= 0 || tbed_clock_list_has_tsc(names);
+#else
+    return true;
+#endif
+}
+
+enum tbed_clock tbed_clock_of_machine(void)
+{
     if (!machine_counter_is_invariant())
         return TBED_CLOCK_MONOTONIC;
 #if defined(__aarch64__)
@@ -61,6 +90,13 @@ enum tbed_clock tbed_clock_pick(enum tbed_clock wanted)
 #else
     return TBED_CLOCK_X86_TSC;
 #endif
+}
+
+enum tbed_clock tbed_clock_pick(enum tbed_clock wanted)
+{
+    if (wanted != TBED_CLOCK_AUTO)
+        return wanted;
+    return kernel_trusts_counter() ? tbed_clock_of_machine() : TBED_CLOCK_MONOTONIC;
 }
 
 uint64_t tbed_clock_now(const struct tbed_clock_state *clock)
@@ -165,7 +201,7 @@ static bool agrees(const struct tbed_clock_state *clock, const struct tbed_heade
         return false;
     if (clock->kind == TBED_CLOCK_USER)
         return clock->user != NULL;
-    if (clock->kind != TBED_CLOCK_MONOTONIC && clock->kind != tbed_clock_pick(TBED_CLOCK_AUTO))
+    if (clock->kind != TBED_CLOCK_MONOTONIC && clock->kind != tbed_clock_of_machine())
         return false;
     struct tbed_clock_reading now = tbed_clock_read(clock);
     double ticks_s = ((double)now.ticks - (double)fields->anchor_ticks) / (double)fields->ticks_per_second;

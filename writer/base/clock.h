@@ -21,7 +21,12 @@ struct tbed_clock_reading {
     uint64_t ticks, realtime_ns, monotonic_ns;
 };
 
+/* Instead of AUTO the machine's counter, if the processor says that it is steady and the kernel offers it as a clock. */
 enum tbed_clock tbed_clock_pick(enum tbed_clock wanted);
+/* The machine's counter; MONOTONIC if it has none that is steady. */
+enum tbed_clock tbed_clock_of_machine(void);
+/* Whether the kernel's list of clocks has the time stamp counter. */
+bool tbed_clock_list_has_tsc(const char *names);
 uint64_t tbed_monotonic_ns(void);
 uint64_t tbed_clock_now(const struct tbed_clock_state *clock);
 struct tbed_clock_reading tbed_clock_read(const struct tbed_clock_state *clock);

@@ -62,8 +62,7 @@ bool tbed_options_are_allowed(const struct tbed_writer_options *options, const c
                              page_nbytes <= TBED_PAGE_NBYTES_MAX);
     bool has_clock = (options->clock == TBED_CLOCK_USER) == (options->user_clock != NULL);
     bool has_known_clock = options->clock == TBED_CLOCK_AUTO || options->clock == TBED_CLOCK_MONOTONIC ||
-                           options->clock == TBED_CLOCK_USER ||
-                           options->clock == tbed_clock_pick(TBED_CLOCK_AUTO);
+                           options->clock == TBED_CLOCK_USER || options->clock == tbed_clock_of_machine();
     return has_page_size && has_clock && has_known_clock &&
            options->first_reserved_id <= TBED_ID_MAX_RESERVED && !(options->overwrite && options->join) &&
            (options->join || !options->annotate) && unit_is_allowed(options->user_clock_unit) &&

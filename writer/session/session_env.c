@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "writer/base/clock.h"
 #include "writer/base/say.h"
 #include "writer/session/session.h"
 
@@ -154,6 +155,16 @@ static bool sync_is_read(const char *value, struct tbed_writer_options *options)
            value_is_wrong("TRACEBED_SYNC", value, "a time such as 10s (s, m or h)");
 }
 
+static bool clock_is_read(const char *value, struct tbed_writer_options *options)
+{
+    bool is_tsc = strcmp(value, "tsc") == 0;
+    options->clock = is_tsc ? TBED_CLOCK_X86_TSC : TBED_CLOCK_MONOTONIC;
+    if (is_tsc && tbed_clock_of_machine() != TBED_CLOCK_X86_TSC)
+        return value_is_wrong("TRACEBED_CLOCK", value, "a steady clock on this processor");
+    return is_tsc || strcmp(value, "monotonic") == 0 ||
+           value_is_wrong("TRACEBED_CLOCK", value, "tsc or monotonic");
+}
+
 /* NULL: it is not set, or empty. */
 static const char *value_of(const char *name)
 {
@@ -165,12 +176,12 @@ static const char *value_of(const char *name)
 static bool options_are_read(struct tbed_writer_options *options)
 {
     const char *ring = value_of("TRACEBED_RING"), *rotate = value_of("TRACEBED_ROTATE"),
-               *sync = value_of("TRACEBED_SYNC");
+               *sync = value_of("TRACEBED_SYNC"), *clock = value_of("TRACEBED_CLOCK");
     if (ring != NULL && rotate != NULL)
         return value_is_wrong("TRACEBED_ROTATE", rotate, "possible together with TRACEBED_RING");
     return (ring == NULL || ring_is_read(ring, options)) &&
            (rotate == NULL || rotate_is_read(rotate, options)) &&
-           (sync == NULL || sync_is_read(sync, options));
+           (sync == NULL || sync_is_read(sync, options)) && (clock == NULL || clock_is_read(clock, options));
 }
 
 static void start_by_environment(const char *wanted)

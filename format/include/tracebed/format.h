@@ -57,8 +57,8 @@ extern "C" {
 #define TBED_PAGE_NBYTES_DEFAULT 65536u
 
 enum tbed_clock {                      /* section 3.1 */
-                  TBED_CLOCK_AUTO = 0, /* the machine's counter if it is invariant, else
-                                          MONOTONIC */
+                  TBED_CLOCK_AUTO = 0, /* the machine's counter if it is invariant and the kernel offers
+                                          it as a clock, else MONOTONIC */
                   TBED_CLOCK_X86_TSC = 1,
                   TBED_CLOCK_ARM64_VIRTUAL = 2,
                   TBED_CLOCK_MONOTONIC = 3,

@@ -440,6 +440,18 @@ static void a_line_that_nobody_reads_costs_the_program_nothing(void **state)
     close(standard_error);
 }
 
+static void the_kernels_list_of_clocks_is_read_by_names(void **state)
+{
+    (void)state;
+    static const char *const with[] = {"tsc\n", "tsc", "kvm-clock tsc acpi_pm \n", "hpet tsc"};
+    static const char *const without[] = {"", "\n", "hpet acpi_pm \n", "hyperv_clocksource_tsc_page hpet \n",
+                                          "tsc-early hpet \n"};
+    for (size_t i = 0; i < sizeof with / sizeof with[0]; i++)
+        assert_true(tbed_clock_list_has_tsc(with[i]));
+    for (size_t i = 0; i < sizeof without / sizeof without[0]; i++)
+        assert_false(tbed_clock_list_has_tsc(without[i]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -456,6 +468,7 @@ int main(void)
         cmocka_unit_test(a_reading_is_the_closest_of_five),
         cmocka_unit_test(given_ticks_read_no_clock),
         cmocka_unit_test(a_clock_has_its_rate),
+        cmocka_unit_test(the_kernels_list_of_clocks_is_read_by_names),
         cmocka_unit_test(only_a_trace_with_the_same_clock_is_joined),
         cmocka_unit_test(a_line_that_nobody_reads_costs_the_program_nothing),
     };

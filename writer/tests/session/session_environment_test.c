@@ -272,6 +272,15 @@ static void a_series_and_a_ring_come_from_the_environment(void **state)
     unsetenv("TRACEBED_RING");
 }
 
+static uint32_t clock_of(const char *path)
+{
+    struct tbed_reader *reader = test_reader_open(path, true);
+    struct tbed_trace_info info;
+    tbed_reader_info(reader, &info);
+    tbed_reader_close(reader);
+    return info.clock;
+}
+
 static void what_cannot_be_read_is_told(void **state)
 {
     (void)state;
@@ -300,6 +309,18 @@ static void what_cannot_be_read_is_told(void **state)
     run_well("plain", path);
     unlink(path);
     unsetenv("TRACEBED_SYNC");
+    static const char *const wrong_clocks[] = {"x", "TSC", "tsc ", "realtime", "monotonic,tsc"};
+    for (size_t i = 0; i < sizeof wrong_clocks / sizeof wrong_clocks[0]; i++) {
+        setenv("TRACEBED_CLOCK", wrong_clocks[i], 1);
+        assert_int_equal(run_child("plain", path, NULL, NULL), 0);
+        assert_int_equal(strncmp(complaints, "tracebed: TRACEBED_CLOCK=", 25), 0);
+        assert_int_not_equal(access(path, F_OK), 0);
+    }
+    setenv("TRACEBED_CLOCK", "monotonic", 1);
+    run_well("plain", path);
+    assert_int_equal(clock_of(path), TBED_CLOCK_MONOTONIC);
+    unlink(path);
+    unsetenv("TRACEBED_CLOCK");
     setenv("TRACEBED_RING", "1M", 1);
     setenv("TRACEBED_ROTATE", "1M", 1);
     assert_int_equal(run_child("plain", path, NULL, NULL), 0);
