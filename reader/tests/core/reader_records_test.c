@@ -84,6 +84,27 @@ static void processes_and_streams_are_listed_by_number(void **state)
     records_close(&records);
 }
 
+/* The field that says what a thread was forked from says whom signal handlers interrupted. */
+static void stream_of_signal_handlers_names_its_thread(void **state)
+{
+    struct records records;
+    struct tbed_stream_info stream;
+    (void)state;
+    records_make(&records);
+    RECORD(&records, TBED_RECORD_STREAM, 2, 5, TBED_STREAM_HANDLERS, 301, 1, 7, 0, 0);
+    RECORD(&records, TBED_RECORD_STREAM, 7, 5, TBED_STREAM_THREAD, 301, 1, 6, 0, 0);
+    records_open(&records);
+    assert_true(tbed_stream_get(records.reader, 0, &stream));
+    assert_int_equal(stream.stream, 2);
+    assert_int_equal(stream.kind, TBED_STREAM_HANDLERS);
+    assert_int_equal(stream.interrupts, 7);
+    assert_int_equal(stream.forked_from, 0);
+    assert_true(tbed_stream_get(records.reader, 1, &stream));
+    assert_int_equal(stream.interrupts, 0);
+    assert_int_equal(stream.forked_from, 6);
+    records_close(&records);
+}
+
 static void stream_with_blocks_and_no_record_is_listed_too(void **state)
 {
     struct trace trace = trace_make(3);
@@ -373,7 +394,7 @@ static void fields_out_of_range_are_refused(void **state)
     EXPECT_DAMAGE(FIELD, TBED_RECORD_PROCESS, 1, 1, 1, 0x40000000, 0, 0, 0, 0);
     EXPECT_DAMAGE(FIELD, TBED_RECORD_PROCESS, 1, 1, 1, 1, 0, 0, 0, 1);
     EXPECT_DAMAGE(FIELD, TBED_RECORD_STREAM, 1, 1, 0, 1, 1, 0, 0, 0);
-    EXPECT_DAMAGE(FIELD, TBED_RECORD_STREAM, 1, 1, 3, 1, 1, 0, 0, 0);
+    EXPECT_DAMAGE(FIELD, TBED_RECORD_STREAM, 1, 1, 4, 1, 1, 0, 0, 0);
     EXPECT_DAMAGE(FIELD, TBED_RECORD_STREAM, 1, 0, 1, 1, 1, 0, 0, 0);
     EXPECT_DAMAGE(FIELD, TBED_RECORD_NAME, 0, 1, 0, 0);
     EXPECT_DAMAGE(FIELD, TBED_RECORD_UNIT, 1, 1, 0, 0, 1, 1, 0, 0, 0, 0);
@@ -463,6 +484,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(processes_and_streams_are_listed_by_number),
+        cmocka_unit_test(stream_of_signal_handlers_names_its_thread),
         cmocka_unit_test(stream_with_blocks_and_no_record_is_listed_too),
         cmocka_unit_test(units_loads_lines_and_counters_are_found),
         cmocka_unit_test(stacks_are_followed_to_their_outermost_caller),
