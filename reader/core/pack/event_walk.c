@@ -289,9 +289,7 @@ BOTH_WAYS void other_words(struct unit_walk *walk, struct walk_token *token, uin
 }
 
 /* Records with packed values, also those that later versions may have. PACKED_BEGIN and PACKED_INSTANT: section 6.4. */
-#define PACKED_BEGIN   18
-#define PACKED_INSTANT 19
-#define PACKED_END     32
+#define PACKED_END 32
 BOTH_WAYS bool is_packed(uint32_t type)
 {
     return type >= TBED_EXT_PACKED_MESSAGE && type != TBED_EXT_LEAVE && type < PACKED_END;
@@ -303,12 +301,12 @@ BOTH_WAYS void extended(struct unit_walk *walk, struct walk_token *token, uint32
 {
     struct tbed_extended_head head = tbed_extended_head_load(token->second);
     uint32_t index = 1;
-    if (head.type == TBED_EXT_BEGIN || head.type == PACKED_BEGIN)
+    if (head.type == TBED_EXT_BEGIN || head.type == TBED_EXT_PACKED_BEGIN)
         span_push(walk, id);
     else if (tbed_extended_ends_span(head.type))
         span_pop(walk);
     if (is_packed(head.type)) {
-        if ((head.type == PACKED_BEGIN || head.type == PACKED_INSTANT) && at < end) {
+        if ((head.type == TBED_EXT_PACKED_BEGIN || head.type == TBED_EXT_PACKED_INSTANT) && at < end) {
             other_word(walk, token, &index, at, packs);
             at += 8;
         }

@@ -97,10 +97,10 @@ static void stream_of_signal_handlers_names_its_thread(void **state)
     assert_true(tbed_stream_get(records.reader, 0, &stream));
     assert_int_equal(stream.stream, 2);
     assert_int_equal(stream.kind, TBED_STREAM_HANDLERS);
-    assert_int_equal(stream.interrupts, 7);
+    assert_int_equal(stream.of_thread, 7);
     assert_int_equal(stream.forked_from, 0);
     assert_true(tbed_stream_get(records.reader, 1, &stream));
-    assert_int_equal(stream.interrupts, 0);
+    assert_int_equal(stream.of_thread, 0);
     assert_int_equal(stream.forked_from, 6);
     records_close(&records);
 }
@@ -394,7 +394,7 @@ static void fields_out_of_range_are_refused(void **state)
     EXPECT_DAMAGE(FIELD, TBED_RECORD_PROCESS, 1, 1, 1, 0x40000000, 0, 0, 0, 0);
     EXPECT_DAMAGE(FIELD, TBED_RECORD_PROCESS, 1, 1, 1, 1, 0, 0, 0, 1);
     EXPECT_DAMAGE(FIELD, TBED_RECORD_STREAM, 1, 1, 0, 1, 1, 0, 0, 0);
-    EXPECT_DAMAGE(FIELD, TBED_RECORD_STREAM, 1, 1, 4, 1, 1, 0, 0, 0);
+    EXPECT_DAMAGE(FIELD, TBED_RECORD_STREAM, 1, 1, 5, 1, 1, 0, 0, 0);
     EXPECT_DAMAGE(FIELD, TBED_RECORD_STREAM, 1, 0, 1, 1, 1, 0, 0, 0);
     EXPECT_DAMAGE(FIELD, TBED_RECORD_NAME, 0, 1, 0, 0);
     EXPECT_DAMAGE(FIELD, TBED_RECORD_UNIT, 1, 1, 0, 0, 1, 1, 0, 0, 0, 0);
