@@ -125,8 +125,7 @@ struct tbed_stream_info {
     uint32_t forked_from;
     uint64_t tick, end_tick; /* the latter is 0 without an END record */
     uint32_t block_count;    /* event blocks */
-    uint32_t
-        of_thread; /* of HANDLERS: the stream whose records they interrupted; of OFF_CPU: the thread's; else 0 */
+    uint32_t of_thread;      /* of HANDLERS and OFF_CPU: the stream that they belong to; else 0 */
 };
 /* The streams with events or a STREAM record, in order of their numbers. Returns false past the last. */
 static inline bool tbed_stream_get(const struct tbed_reader *reader, size_t index,

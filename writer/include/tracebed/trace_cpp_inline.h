@@ -16,7 +16,7 @@ template <typename TYPE> struct tbed_only_if<true, TYPE> {
     typedef TYPE type;
 };
 
-template <typename TYPE> struct tbed_kind_of {
+template <typename TYPE> struct tbed_traits_of {
     static constexpr bool is_enum = __is_enum(TYPE), is_object = __is_class(TYPE) || __is_union(TYPE);
 };
 
@@ -59,7 +59,7 @@ TBED_INLINE struct tbed_argument tbed_value(RESULT (*function)(PARAMETERS...))
 }
 
 template <typename ENUM>
-TBED_INLINE typename tbed_only_if<tbed_kind_of<ENUM>::is_enum, struct tbed_argument>::type
+TBED_INLINE typename tbed_only_if<tbed_traits_of<ENUM>::is_enum, struct tbed_argument>::type
 tbed_value(ENUM value)
 {
     return tbed_value(static_cast<__underlying_type(ENUM)>(value));
@@ -83,7 +83,7 @@ template <typename OBJECT> TBED_INLINE struct tbed_argument tbed_value_object(co
 }
 
 template <typename OBJECT>
-TBED_INLINE typename tbed_only_if<tbed_kind_of<OBJECT>::is_object, struct tbed_argument>::type
+TBED_INLINE typename tbed_only_if<tbed_traits_of<OBJECT>::is_object, struct tbed_argument>::type
 tbed_value(const OBJECT &object)
 {
     return tbed_value_object(object, 0);
