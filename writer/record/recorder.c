@@ -235,6 +235,7 @@ static struct tbed_recorder *recorder_of_handlers(struct tbed_recorder *recorder
         of_handlers->name_id = handlers_name(of_handlers->thread);
         let_record(made);
         cold->of_handlers = made;
+        __atomic_store_n(&tbed_cold_store(cold)->cells.has_handlers, true, __ATOMIC_RELAXED);
     }
     tbed_state_unlock(tbed_cold_file(cold));
     errno = kept_errno;

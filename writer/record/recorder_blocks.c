@@ -11,6 +11,7 @@
 #include "writer/base/kernel.h"
 #include "writer/base/sandbox_state.h"
 #include "writer/base/shared_words.h"
+#include "writer/file/file.h"
 #include "writer/file/file_guard.h"
 #include "writer/file/usable.h"
 #include "writer/pages/pages.h"
@@ -163,6 +164,8 @@ static uint8_t *block_claim(struct tbed_recorder_cold *cold, uint64_t tick, size
     }
     uint32_t string_page;
     uint8_t *block = tbed_cell_take(tbed_cold_store(cold));
+    if (block == NULL) /* the file grows before the lock is taken, so that signal handlers find it free */
+        tbed_file_back(file, tbed_shared_load(&tbed_shared(file)->page_count), cause_ret);
     *cause_ret = TBED_DROP_INTERRUPTED;
     if (block == NULL && tbed_state_lock(file)) {
         block = tbed_cell_claim(tbed_cold_store(cold), tick, &string_page, cause_ret);

@@ -4,7 +4,8 @@
  * The header page says which page has free cells, and which is the next. A process takes it by one compare-and-swap. When
  * there is none left, it begins another page of cells, and offers the rest of it to all. If another process was faster,
  * it keeps that rest for itself. A process that is killed between taking a cell and beginning it leaves it unused. Taking
- * a cell needs no lock; a page is begun under one, so that no number is missing among the pages that a killed process leaves.
+ * a cell needs no lock; a page is begun under one. The last few cells are left to signal handlers, whose thread may be about
+ * to begin the next page just then; so is what is left of them once it has, so that no number is missing among the pages that a killed process leaves.
  *
  * Source: spec/format.md, sections 3.2, 4.1 and 5.
  *
@@ -25,6 +26,14 @@ uint32_t tbed_cell_nbytes(uint32_t page_nbytes)
 static uint32_t cells_in_page(const struct tbed_store *store)
 {
     return store->file.page_nbytes / tbed_cell_nbytes(store->file.page_nbytes);
+}
+
+/* How many cells are left for signal handlers while another page is begun. Nothing interrupts an import. */
+static uint32_t reserve_of(const struct tbed_store *store, bool is_for_handlers)
+{
+    bool has_handlers = __atomic_load_n(&store->cells.has_handlers, __ATOMIC_RELAXED);
+    uint32_t eighth = cells_in_page(store) / 8;
+    return is_for_handlers || store->file.clock.is_given ? 0 : has_handlers ? 7 * eighth : eighth;
 }
 
 uint32_t tbed_early_cell_count(const struct tbed_store *store)
@@ -88,14 +97,14 @@ static uint32_t cell_shift(const struct tbed_store *store)
  * Whether there is a cell to take. The word is not trusted more than the file's other bytes: the page is one that is
  * claimed and mapped, and its entry says that it has cells.
  */
-static bool is_usable(const struct tbed_store *store, const struct offer *offer,
+static bool is_usable(const struct tbed_store *store, const struct offer *offer, uint32_t reserve,
                       struct tbed_entry_fields *entry_ret)
 {
     const struct tbed_file *file = &store->file;
     uint64_t claimed = tbed_shared_load(&tbed_shared(file)->page_count);
-    if (offer->shift != cell_shift(store) || offer->next == 0 || offer->next >= cells_in_page(store) ||
-        offer->page <= file->fields.ring_page_count || offer->page >= claimed ||
-        offer->page >= file->map_nbytes >> file->page_shift ||
+    if (offer->shift != cell_shift(store) || offer->next == 0 ||
+        offer->next >= cells_in_page(store) - reserve || offer->page <= file->fields.ring_page_count ||
+        offer->page >= claimed || offer->page >= file->map_nbytes >> file->page_shift ||
         tbed_directory_has_page(file->page_nbytes, offer->page))
         return false;
     *entry_ret = tbed_entry_load(file->map + tbed_directory_entry_offset(file->page_nbytes, offer->page));
@@ -118,8 +127,9 @@ static bool is_free(const struct tbed_file *file, uint32_t page, uint8_t *cell, 
     return tbed_bytes_are_zero(cell, nbytes);
 }
 
-/* NULL: there are none; '*word_ret' is what 'from' says then. */
-static uint8_t *take(struct tbed_store *store, tbed_le64 *from, uint32_t *string_page_ret, uint64_t *word_ret)
+/* NULL: there are none but the 'reserve'; '*word_ret' is what 'from' says then. */
+static uint8_t *take(struct tbed_store *store, tbed_le64 *from, uint32_t reserve, uint32_t *string_page_ret,
+                     uint64_t *word_ret)
 {
     struct tbed_file *file = &store->file;
     struct tbed_entry_fields entry;
@@ -127,7 +137,7 @@ static uint8_t *take(struct tbed_store *store, tbed_le64 *from, uint32_t *string
     for (;;) {
         struct offer offer = offer_of(word);
         *word_ret = word;
-        if (!is_usable(store, &offer, &entry))
+        if (!is_usable(store, &offer, reserve, &entry))
             return NULL;
         uint64_t rest = offer_word(offer.page, offer.next + 1, offer.shift);
         if (!tbed_shared_swap(from, &word, rest))
@@ -180,12 +190,15 @@ struct words { /* what was found */
 };
 
 /* No other process appends to the file of a series: it keeps its cells, and carries them to the next file. */
-static uint8_t *take_any(struct tbed_store *store, uint32_t *string_page_ret, struct words *words_ret)
+static uint8_t *take_any(struct tbed_store *store, bool is_for_handlers, uint32_t *string_page_ret,
+                         struct words *words_ret)
 {
     struct tbed_file *file = &store->file;
-    uint8_t *cell = take(store, &store->cells.own, string_page_ret, &words_ret->own);
+    uint32_t reserve = reserve_of(store, is_for_handlers);
+    uint8_t *cell =
+        take(store, &store->cells.own, file->is_in_series ? reserve : 0, string_page_ret, &words_ret->own);
     if (cell == NULL && !file->is_in_series)
-        cell = take(store, &tbed_shared(file)->free_cells, string_page_ret, &words_ret->shared);
+        cell = take(store, &tbed_shared(file)->free_cells, reserve, string_page_ret, &words_ret->shared);
     return cell;
 }
 
@@ -193,7 +206,9 @@ uint8_t *tbed_cell_take(struct tbed_store *store)
 {
     struct words words;
     uint32_t string_page;
-    return store->file.process.stream != 0 ? take_any(store, &string_page, &words) : NULL;
+    const struct tbed_live *live = store->file.live;
+    bool is_for_handlers = tbed_lock_is_mine(&live->state_lock) || tbed_lock_is_mine(&live->grow_lock);
+    return store->file.process.stream != 0 ? take_any(store, is_for_handlers, &string_page, &words) : NULL;
 }
 
 /* If both words were changed by others meanwhile, the rest of the page stays unused. */
@@ -205,7 +220,7 @@ uint8_t *tbed_cell_claim(struct tbed_store *store, uint64_t tick, uint32_t *stri
     *cause_ret = TBED_DROP_IDS_EXHAUSTED;
     if (file->process.stream == 0)
         return NULL;
-    uint8_t *cell = take_any(store, string_page_ret, &words);
+    uint8_t *cell = take_any(store, tbed_lock_is_mine(&file->live->grow_lock), string_page_ret, &words);
     if (cell != NULL)
         return cell;
     uint8_t *page = cells_page_begin(store, tick, string_page_ret, cause_ret);
@@ -213,7 +228,11 @@ uint8_t *tbed_cell_claim(struct tbed_store *store, uint64_t tick, uint32_t *stri
         return NULL;
     uint64_t number = (uint64_t)(page - file->map) >> file->page_shift;
     uint64_t rest = offer_word((uint32_t)number, 2, cell_shift(store));
-    if (file->is_in_series || !tbed_shared_swap(&tbed_shared(file)->free_cells, &words.shared, rest))
-        tbed_shared_swap(&store->cells.own, &words.own, rest);
+    if (!file->is_in_series) {
+        uint64_t reserve = words.shared;
+        if (tbed_shared_swap(&tbed_shared(file)->free_cells, &words.shared, rest))
+            rest = reserve; /* nobody else has it any more */
+    }
+    tbed_shared_swap(&store->cells.own, &words.own, rest);
     return page + tbed_cell_nbytes(file->page_nbytes);
 }

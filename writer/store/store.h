@@ -28,6 +28,7 @@ struct tbed_block_writer {
 struct tbed_cells {
     _Alignas(8) tbed_le64 own; /* as in the header page; 0: none */
     uint32_t sequence;         /* of the next page of cells */
+    bool has_handlers; /* signal handlers have interrupted records: more cells are left for them; atomic */
 };
 
 /* intern.c */

@@ -36,7 +36,7 @@ static void info_tells_of_a_clean_trace(void **state)
     assert_says(run.out, "CLOCK_MONOTONIC, 1,000,000,000 ticks per second");
     assert_says(run.out, "+00:00\n");
     assert_says(run.out, "  test\n");
-    assert_says(run.out, "thread  main\n");
+    assert_says(run.out, "thread    main\n");
     assert_silent_on(run.out, "MISSING");
     end_run(&run);
 }

@@ -11,6 +11,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#include <stdint.h>
 #include <tracebed/writer.h>
 
 #include <stdio.h>

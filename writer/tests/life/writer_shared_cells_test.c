@@ -91,7 +91,7 @@ static void writers_that_record_little_share_one_page(void **state)
     tbed_writer_free(other);
 }
 
-/* 20 * 3 cells fit in the page, and no more. */
+/* 18 * 3 cells fit in the page, and no more: the last eighth is kept for signal handlers until the next page has begun. */
 static void a_page_that_is_full_is_followed_by_another(void **state)
 {
     (void)state;
@@ -102,7 +102,7 @@ static void a_page_that_is_full_is_followed_by_another(void **state)
         snprintf(name, sizeof name, "thread %u", i);
         record(writer, name, i);
         tbed_writer_free(writer);
-        assert_int_equal(page_count(path), i < 21 ? 2 : 3);
+        assert_int_equal(page_count(path), i < 18 ? 2 : 3);
     }
     struct tbed_reader *reader = test_reader_open(path, true);
     for (uint32_t i = 0; i < 22; i++) {
