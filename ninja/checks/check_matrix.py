@@ -107,8 +107,9 @@ static void values(void)
 
 static void events(int key)
 {
+    uint32_t depth = TBED_DEPTH();
     TBED_BEGIN("begun");
-    TBED_END();
+    TBED_END_TO(depth);
     TBED_BEGIN_IN(net, "begun in");
     TBED_END_IN(net);
     TBED_BEGIN_ARGS("begun with", "key", key);

@@ -170,7 +170,7 @@ static void release_filled(struct tbed_helper *helper)
         claimed < released + 2 * RELEASE_NBYTES)
         return;
     uint64_t end = (claimed - RELEASE_NBYTES) & ~(RELEASE_NBYTES - 1);
-    madvise(file->map + released, end - released, MADV_DONTNEED);
+    madvise(file->map + released, (size_t)(end - released), MADV_DONTNEED);
     helper->thread.released_nbytes = end;
 }
 

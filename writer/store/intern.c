@@ -90,7 +90,7 @@ static uint64_t hash_of_short(const char *text, size_t nbytes)
         low = (uint8_t)text[0] | (uint64_t)(uint8_t)text[nbytes / 2] << 8;
         high = (uint8_t)text[nbytes - 1];
     }
-    low = (low ^ nbytes << 56 ^ nbytes) * 0x9E3779B97F4A7C15u;
+    low = (low ^ (uint64_t)nbytes << 56 ^ nbytes) * 0x9E3779B97F4A7C15u;
     low = (low ^ low >> 32 ^ high) * 0xC2B2AE3D27D4EB4Fu;
     return low ^ low >> 29;
 }

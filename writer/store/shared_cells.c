@@ -119,10 +119,10 @@ static bool is_usable(const struct tbed_store *store, const struct offer *offer,
  */
 static bool is_free(const struct tbed_file *file, uint32_t page, uint8_t *cell, uint32_t nbytes)
 {
-    uint64_t zero = 0;
+    tbed_word zero = 0;
     if (page >= file->growth.found_pages)
         return true;
-    __atomic_compare_exchange_n((uint64_t *)(void *)cell, &zero, 0, false, __ATOMIC_RELAXED,
+    __atomic_compare_exchange_n((tbed_word *)(void *)cell, &zero, 0, false, __ATOMIC_RELAXED,
                                 __ATOMIC_RELAXED);
     return tbed_bytes_are_zero(cell, nbytes);
 }

@@ -65,7 +65,8 @@ static enum tbed_status load_stream(struct tbed_reader *reader, struct off_cpu *
     if (thread == NULL)
         return TBED_ERR_MEMORY;
     *thread = (struct off_cpu_thread){stream->of_thread, stream->stream, first, off_cpu->times.count - first};
-    arrange(off_cpu->times.items + first, thread->count);
+    if (thread->count > 0)
+        arrange(&off_cpu->times.items[first], thread->count);
     return TBED_OK;
 }
 
@@ -113,9 +114,9 @@ static const struct off_cpu_thread *find_thread(const struct off_cpu *off_cpu, u
 uint64_t tbed_off_cpu_before(const struct off_cpu *off_cpu, uint32_t stream, uint64_t tick)
 {
     const struct off_cpu_thread *thread = find_thread(off_cpu, stream);
-    if (thread == NULL)
+    if (thread == NULL || thread->count == 0)
         return 0;
-    const struct off_cpu_time *times = off_cpu->times.items + thread->first;
+    const struct off_cpu_time *times = &off_cpu->times.items[thread->first];
     size_t low = 0, high = thread->count; /* 'low' becomes the number of times that begin before the tick */
     while (low < high) {
         size_t middle = low + (high - low) / 2;

@@ -7,7 +7,6 @@
  *     {
  *         TBED_SPAN_ARGS("load", "path", path);
  *         tracebed::span parse("parse");
- *         tracebed::log("{} has {} bytes", path, path.size());
  *     }
  *
  *     int main()
@@ -16,8 +15,8 @@
  *         load("a.txt");
  *     }
  *
- * Nothing here throws an exception, except that tracebed::log() does what std::format() does. It needs C++20 and a library
- * with <format>.
+ * With C++20 and a library that has <format>, tracebed::log("{} has {} bytes", path, path.size()) records a message.
+ * Nothing here throws an exception, except that tracebed::log() does what std::format() does.
  *
  * SPDX-License-Identifier: MIT
  */

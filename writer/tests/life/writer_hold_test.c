@@ -28,8 +28,10 @@ static void child_start(struct child *child, struct tbed_writer *writer)
     assert_true(pipe(orders) == 0 && pipe(reports) == 0);
     child->pid = fork();
     if (child->pid == 0) {
-        struct tbed_recorder *recorder = tbed_recorder_open(writer, "child");
+        struct tbed_recorder *recorder = NULL; /* opening one stores its name, and so joins the file */
         while (read(orders[0], &order, 1) == 1 && order != 'x') {
+            if (order == 'r' && recorder == NULL)
+                recorder = tbed_recorder_open(writer, "child");
             if (order == 'r')
                 tbed_instant_record(recorder, 7);
             else if (order == 'd')
