@@ -88,7 +88,7 @@ def make_intact(golden):
     golden.write("units_in_another_order", parts.whole(), "recorded")
     parts = golden.parts("recorded")
     pages = pages_of("recorded", parts.page_size)
-    parts.units = [((4, 0, 3), plain_unit([pages[4], pages[0], pages[3]])), ((5, 2, 1), plain_unit([pages[5], pages[2], pages[1]]))]
+    parts.units = [(numbers, plain_unit([pages[number] for number in numbers])) for numbers in ((4, 0, 3), (2, 1))]
     golden.write("pages_in_another_order", parts.whole(), "recorded")
 
 

@@ -60,9 +60,15 @@ TBED_INLINE uint32_t tbed_category_id(struct tbed_category *category)
  * What a site calls once recording is on: one function of each kind in each file that uses it, so that a site stays small.
  * It is compiled with its caller, so calling it goes through no table and saves few registers.
  */
+#ifdef __OPTIMIZE__
 #define TBED_OUTLINE static __attribute__((noinline, unused))
 /* What those end with in unusual cases: a call at their end needs no registers that have to be saved. */
 #define TBED_OUTLINE_SLOW static __attribute__((noinline, unused, cold))
+#else
+/* A compiler that does not optimize inlines nothing, and stores a static function that is not used unless it is inline. */
+#define TBED_OUTLINE TBED_INLINE
+#define TBED_OUTLINE_SLOW TBED_INLINE
+#endif
 
 /* ---- Spans ---- */
 
