@@ -42,6 +42,8 @@ struct tbed_packed {
     struct kit *kits;    /* that no thread uses */
     size_t there_nbytes; /* of units that may be given back */
     size_t hand;
+    size_t wanted;  /* the unit that was wanted last and was not there */
+    bool goes_back; /* units are wanted from the last to the first, as statistics do */
 };
 
 static _Thread_local struct tbed_lease *innermost;
@@ -191,19 +193,30 @@ static void bring(struct tbed_packed *packed, struct tbed_packed_unit *unit)
     pthread_cond_broadcast(&packed->changed);
 }
 
-/*
- * Another thread unpacks the unit: meanwhile, unpacks one after it, which is likely to be wanted next. So threads that
- * take blocks in turn, which are in the same unit, do not wait for each other. False: there is none. The caller has the lock.
- */
-static bool bring_ahead(struct tbed_packed *packed, const struct tbed_packed_unit *unit)
+/* Which way the units are wanted: it was not there. The caller has the lock. */
+static void note_wanted(struct tbed_packed *packed, size_t number)
 {
-    const struct tbed_packed_unit *items = packed->file.units.items;
-    size_t first = (size_t)(unit - items) + 1, end = packed->file.units.count;
-    for (size_t i = first; i < end && i < first + AHEAD_MAX; i++)
-        if (state_load(&items[i]) == 0) {
-            bring(packed, &packed->file.units.items[i]);
+    if (number != packed->wanted)
+        packed->goes_back = number < packed->wanted;
+    packed->wanted = number;
+}
+
+/*
+ * Another thread unpacks the unit: meanwhile, unpacks the next one that is absent, which is likely to be wanted next. So
+ * threads that take blocks in turn, which are in the same unit, do not wait for each other. False: there is none. The caller
+ * has the lock.
+ */
+static bool bring_ahead(struct tbed_packed *packed, size_t number)
+{
+    struct tbed_packed_unit *items = packed->file.units.items;
+    size_t left = packed->goes_back ? number : packed->file.units.count - 1 - number;
+    for (size_t i = 1; i <= left && i <= AHEAD_MAX; i++) {
+        struct tbed_packed_unit *next = packed->goes_back ? &items[number - i] : &items[number + i];
+        if (state_load(next) == 0) {
+            bring(packed, next);
             return true;
         }
+    }
     return false;
 }
 
@@ -212,9 +225,11 @@ static void await(struct tbed_packed *packed, struct tbed_packed_unit *unit)
 {
     pthread_mutex_lock(&packed->lock);
     uint32_t state = state_load(unit);
+    size_t number = (size_t)(unit - packed->file.units.items);
+    note_wanted(packed, number);
     if (state == 0)
         bring(packed, unit);
-    else if (state == UNIT_BUSY && !bring_ahead(packed, unit))
+    else if (state == UNIT_BUSY && !bring_ahead(packed, number))
         pthread_cond_wait(&packed->changed, &packed->lock);
     pthread_mutex_unlock(&packed->lock);
 }
