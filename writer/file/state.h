@@ -80,9 +80,9 @@ struct tbed_helper_link {
 
 /* seal_queue.c: many producers, one consumer. */
 struct tbed_seal_queue {
-    tbed_word head, tail;
-    bool is_inherited;                      /* it is the parent's: to be emptied before it is used */
     tbed_word slots[TBED_SEAL_QUEUE_COUNT]; /* page << 32 | used; 0: not there yet */
+    tbed_word head, tail;
+    bool is_inherited; /* it is the parent's: to be emptied before it is used */
 };
 
 /* ring.c: this process's part of a flight recorder. */
@@ -93,7 +93,14 @@ struct tbed_ring {
     bool keeps_no_ended; /* atomic: according to the last census, no other pages were left */
 };
 
+/*
+ * What is large and rarely touched comes first. The rest of a writer, up to its rotation, then lies in one page of memory,
+ * which is all that a small process touches, and all that a fork makes parent and child copy.
+ */
 struct tbed_file {
+    char path[4096]; /* absolute, to open it again after a fork or when the program closed our descriptor */
+    struct tbed_seal_queue seal_queue;
+
     const struct tbed_hooks *hooks;
     struct tbed_live *live;     /* a page of its own */
     bool is_closed, is_closing; /* atomic */
@@ -112,14 +119,12 @@ struct tbed_file {
     struct tbed_hold *hold; /* file_hold.c; NULL: no other process uses the open file */
     dev_t device;
     ino_t inode;
-    char path[4096]; /* absolute, to open it again after a fork or when the program closed our descriptor */
 
     struct tbed_clock_state clock;
     struct tbed_process process;
     struct tbed_growth growth;
     struct tbed_drops drops;
     struct tbed_helper_link helper_link;
-    struct tbed_seal_queue seal_queue;
     struct tbed_ring ring;
     struct tbed_census *census; /* of a ring (pages/census.h); kept by a forked child. NULL: none */
 };

@@ -22,10 +22,15 @@ struct tbed_syncing {
 struct tbed_writer {
     struct tbed_recorders recorders; /* first: tbed_recorders_of() */
     struct tbed_helper helper;
-    struct tbed_rotation rotation;
     struct tbed_syncing syncing;
+    struct tbed_rotation rotation;
 };
 _Static_assert(offsetof(struct tbed_writer, recorders.store.file) == 0, "tbed_file_of()");
+_Static_assert(offsetof(struct tbed_writer, recorders.store.file.seal_queue.head) % 4096 == 0 &&
+                   offsetof(struct tbed_writer, rotation) -
+                           offsetof(struct tbed_writer, recorders.store.file.seal_queue.head) <=
+                       4096,
+               "a small process touches one page of it");
 
 /* The hooks get the file at the beginning of a writer. */
 static inline struct tbed_writer *tbed_writer_of(struct tbed_file *file)
