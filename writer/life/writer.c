@@ -26,18 +26,24 @@
 
 /* ---- Opening ---- */
 
+#define LIVE_NBYTES 4096
+
+/*
+ * In one map, and beside each other what a forked child finds zeroed: first the page of locks, then the first recorders,
+ * then the writer. Each map more is one more for a fork to copy.
+ */
 static struct tbed_writer *writer_alloc(void)
 {
-    struct tbed_writer *writer = tbed_pages_alloc(sizeof *writer);
-    if (writer == NULL)
+    uint8_t *pages = tbed_pages_alloc(LIVE_NBYTES + TBED_SLAB_NBYTES + sizeof(struct tbed_writer));
+    if (pages == NULL)
         return NULL;
-    struct tbed_file *file = tbed_file_of(writer);
-    file->live = tbed_pages_alloc(sizeof *file->live);
-    if (file->live == NULL || madvise(file->live, sizeof *file->live, MADV_WIPEONFORK) != 0) {
-        tbed_pages_free(file->live, sizeof *file->live);
-        tbed_pages_free(writer, sizeof *writer);
+    if (madvise(pages, LIVE_NBYTES + TBED_RECORDER_KEPT_OFFSET, MADV_WIPEONFORK) != 0) {
+        tbed_pages_free(pages, LIVE_NBYTES + TBED_SLAB_NBYTES + sizeof(struct tbed_writer));
         return NULL;
     }
+    struct tbed_writer *writer = (struct tbed_writer *)(void *)(pages + LIVE_NBYTES + TBED_SLAB_NBYTES);
+    tbed_file_of(writer)->live = (struct tbed_live *)(void *)pages;
+    tbed_recorders_begin(&writer->recorders, pages + LIVE_NBYTES);
     return writer;
 }
 
@@ -45,7 +51,8 @@ static void writer_free(struct tbed_writer *writer)
 {
     struct tbed_file *file = tbed_file_of(writer);
     tbed_census_free(file);
-    tbed_pages_free(file->live, sizeof *file->live);
+    tbed_recorders_free(&writer->recorders);
+    tbed_pages_free(file->live, LIVE_NBYTES);
     tbed_pages_free(writer, sizeof *writer);
 }
 
@@ -225,7 +232,6 @@ void tbed_writer_free(struct tbed_writer *writer)
     tbed_writer_close(writer);
     if (writer == NULL || tbed_is_sandboxed())
         return;
-    tbed_recorders_free(&writer->recorders);
     tbed_intern_free(store);
     tbed_stacks_free(store);
     writer_free(writer);

@@ -99,7 +99,9 @@ static inline uint8_t tbed_idle_mark(const struct tbed_clock_state *clock)
     return is_counter ? TBED_MARK_READY : TBED_MARK_SLOW;
 }
 
-/* ---- slabs.c; the caller of the first two holds 'state_lock' ---- */
+/* ---- slabs.c; the caller of 'take' and 'prepare' holds 'state_lock' ---- */
+/* The first slab: memory of TBED_SLAB_NBYTES that is zero, and whose first page a forked child finds zeroed. */
+void tbed_recorders_begin(struct tbed_recorders *recorders, uint8_t *slab);
 struct tbed_recorder *tbed_recorder_take(struct tbed_recorders *recorders);
 /* Makes sure that TBED_SLAB_RECORDER_COUNT can be taken in a sandbox, if there is memory. */
 void tbed_recorders_prepare(struct tbed_recorders *recorders);

@@ -1,8 +1,8 @@
 /*
  * The memory of recorders: slabs, which are never given back before the writer is.
  *
- * A slab is 64 KiB, aligned: one page of hot halves, which a forked child finds zeroed; one page of kept halves; then
- * the cold parts. So a recorder's other parts are found by arithmetic.
+ * A slab is 64 KiB: one page of hot halves, which a forked child finds zeroed; one page of kept halves; then the cold
+ * parts. So a recorder's other parts are found by arithmetic.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,23 +12,15 @@
 #include "writer/base/sandbox_state.h"
 #include "writer/record/recorders.h"
 
-static void *aligned_slab_alloc(void)
+static void *slab_alloc(void)
 {
     if (tbed_is_sandboxed()) /* it takes system calls */
         return NULL;
-    uint8_t *pages = tbed_pages_alloc(2 * TBED_SLAB_NBYTES);
-    if (pages == NULL)
-        return NULL;
-    size_t before = (size_t)(-(uintptr_t)pages % TBED_SLAB_NBYTES);
-    uint8_t *slab = pages + before;
-    if (before > 0)
-        munmap(pages, before);
-    munmap(slab + TBED_SLAB_NBYTES, TBED_SLAB_NBYTES - before);
-    if (madvise(slab, TBED_RECORDER_KEPT_OFFSET, MADV_WIPEONFORK) != 0) {
-        munmap(slab, TBED_SLAB_NBYTES);
-        return NULL;
-    }
-    return slab;
+    uint8_t *slab = tbed_pages_alloc(TBED_SLAB_NBYTES);
+    if (slab == NULL || madvise(slab, TBED_RECORDER_KEPT_OFFSET, MADV_WIPEONFORK) == 0)
+        return slab;
+    tbed_pages_free(slab, TBED_SLAB_NBYTES);
+    return NULL;
 }
 
 static struct tbed_slab *slab_header(uint8_t *slab)
@@ -36,9 +28,14 @@ static struct tbed_slab *slab_header(uint8_t *slab)
     return (struct tbed_slab *)(slab + 2 * TBED_RECORDER_KEPT_OFFSET);
 }
 
+void tbed_recorders_begin(struct tbed_recorders *recorders, uint8_t *slab)
+{
+    recorders->slabs = slab_header(slab);
+}
+
 static bool slab_add(struct tbed_recorders *recorders)
 {
-    uint8_t *slab = aligned_slab_alloc();
+    uint8_t *slab = slab_alloc();
     if (slab == NULL)
         return false;
     struct tbed_slab *header = slab_header(slab);
