@@ -145,6 +145,15 @@ static void given_start(struct tbed_clock_state *clock, const struct tbed_writer
     fields->resolution_ns = rate != 0 ? options->given_resolution_ns : 0;
 }
 
+static void begin(struct tbed_clock_state *clock, enum tbed_clock kind, struct tbed_header_fields *fields)
+{
+    fields->clock = clock->kind = kind;
+    struct tbed_clock_reading start = tbed_clock_read(clock);
+    fields->anchor_ticks = start.ticks;
+    fields->anchor_realtime_ns = (int64_t)start.realtime_ns;
+    fields->anchor_monotonic_ns = start.monotonic_ns;
+}
+
 void tbed_clock_start(struct tbed_clock_state *clock, const struct tbed_writer_options *options,
                       struct tbed_header_fields *fields)
 {
@@ -154,11 +163,15 @@ void tbed_clock_start(struct tbed_clock_state *clock, const struct tbed_writer_o
         given_start(clock, options, fields);
         return;
     }
-    fields->clock = clock->kind = tbed_clock_pick(options->clock);
-    struct tbed_clock_reading start = tbed_clock_read(clock);
-    fields->anchor_ticks = start.ticks;
-    fields->anchor_realtime_ns = (int64_t)start.realtime_ns;
-    fields->anchor_monotonic_ns = start.monotonic_ns;
+    begin(clock, options->clock != TBED_CLOCK_AUTO ? options->clock : tbed_clock_of_machine(), fields);
+}
+
+void tbed_clock_settle(struct tbed_clock_state *clock, const struct tbed_writer_options *options,
+                       struct tbed_header_fields *fields)
+{
+    bool is_ours = options->clock == TBED_CLOCK_AUTO && !options->given_ticks;
+    if (is_ours && clock->kind != TBED_CLOCK_MONOTONIC && !kernel_trusts_counter())
+        begin(clock, TBED_CLOCK_MONOTONIC, fields);
 }
 
 static uint64_t measured_rate(const struct tbed_clock_state *clock, const struct tbed_header_fields *fields)

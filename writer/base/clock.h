@@ -30,9 +30,12 @@ bool tbed_clock_list_has_tsc(const char *names);
 uint64_t tbed_monotonic_ns(void);
 uint64_t tbed_clock_now(const struct tbed_clock_state *clock);
 struct tbed_clock_reading tbed_clock_read(const struct tbed_clock_state *clock);
-/* Starts the clock of a new file and fills in the anchor of its header. */
+/* Starts the clock of a new file and fills in the anchor of its header. Instead of AUTO the machine's counter, at first. */
 void tbed_clock_start(struct tbed_clock_state *clock, const struct tbed_writer_options *options,
                       struct tbed_header_fields *fields);
+/* Asks the kernel about that counter, which takes time: only for a file that is really new. */
+void tbed_clock_settle(struct tbed_clock_state *clock, const struct tbed_writer_options *options,
+                       struct tbed_header_fields *fields);
 /* Fills in the rate: measured from the anchor on, for which this waits until enough time has passed. */
 void tbed_clock_rate(const struct tbed_clock_state *clock, struct tbed_header_fields *fields);
 /* Takes over the clock of a file that is joined. False: its ticks mean something else in this process. */
