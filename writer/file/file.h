@@ -82,6 +82,8 @@ bool tbed_hold_join(struct tbed_file *file);
 void tbed_hold_forget(struct tbed_file *file);
 /* This process does not use it any more. False: others do, so the lock must stay. */
 bool tbed_hold_leave(struct tbed_file *file);
+/* Whether a process that begins is to compare the clocks: not if another one that uses the open file has just done so. */
+bool tbed_hold_takes_anchor(struct tbed_file *file);
 
 /* ---- file_leave.c ---- */
 /* Leaves; shuts the file if no other writer is left. 'keeps_map': some thread may still store into it. */

@@ -13,8 +13,11 @@
 
 #include "writer/file/file.h"
 
+#define ANCHORS_PER_SECOND 10 /* readers use no more: spec/format.md, section 8.3 */
+
 struct tbed_hold {
-    uint32_t user_count; /* atomic; of a killed process it stays, as the count in the header does */
+    uint32_t user_count;   /* atomic; of a killed process it stays, as the count in the header does */
+    tbed_word anchor_tick; /* atomic: when one of them last compared the clocks; 0: none has */
 };
 
 void tbed_hold_begin(struct tbed_file *file)
@@ -50,4 +53,16 @@ bool tbed_hold_leave(struct tbed_file *file)
         file->hold == NULL || __atomic_fetch_sub(&file->hold->user_count, 1, __ATOMIC_ACQ_REL) == 1;
     tbed_hold_forget(file);
     return was_last;
+}
+
+bool tbed_hold_takes_anchor(struct tbed_file *file)
+{
+    if (file->hold == NULL)
+        return true;
+    uint64_t now = tbed_clock_now(&file->clock);
+    uint64_t last = __atomic_load_n(&file->hold->anchor_tick, __ATOMIC_RELAXED);
+    if (last != 0 && now - last < file->fields.ticks_per_second / ANCHORS_PER_SECOND)
+        return false;
+    __atomic_store_n(&file->hold->anchor_tick, now, __ATOMIC_RELAXED);
+    return true;
 }

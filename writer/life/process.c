@@ -54,7 +54,8 @@ void tbed_process_begin(struct tbed_writer *writer, const char *name, uint32_t f
         return;
     uint32_t name_id = name != NULL ? tbed_intern_locked(store, name, strlen(name)) : kernel_name_id(store);
     tbed_process_record(store, name_id, forked_from);
-    tbed_anchor_append(store);
+    if (tbed_hold_takes_anchor(file))
+        tbed_anchor_append(store);
 }
 
 static bool child_file(struct tbed_writer *writer)
