@@ -27,6 +27,13 @@ void tbed_process_describe(struct tbed_store *store, uint32_t number, uint32_t n
 /* Nothing where the trace's clock is not the system's. */
 void tbed_anchor_append(struct tbed_store *store);
 
+/* ---- unit_write.c; for units that are shared ---- */
+/* The first id of a unit that is known by these options; TBED_ID_INVALID: none is. */
+uint32_t tbed_unit_look(struct tbed_writer *writer, const struct tbed_unit_options *options);
+/* Makes a unit known by other options than it was registered with. */
+void tbed_unit_add_key(struct tbed_writer *writer, const struct tbed_unit_options *options,
+                       uint32_t first_id);
+
 /* ---- id_write.c ---- */
 /* The first of 'count' ids; TBED_ID_INVALID: there are none left. */
 uint32_t tbed_reserve_ids(struct tbed_store *store, uint32_t count);

@@ -38,6 +38,12 @@ static uint64_t unit_key(const struct tbed_unit_options *options)
     return key != 0 ? key : 1;
 }
 
+static uint64_t id_count_of(const struct tbed_unit_options *options)
+{
+    uint64_t count = ((options->pc_count - 1) >> options->pc_shift) + 1;
+    return count > UINT32_MAX ? UINT32_MAX : count;
+}
+
 #define DIRECTORY_PROBES  64
 #define DIRECTORY_WAIT_NS 2000000u
 
@@ -70,6 +76,42 @@ static uint32_t directory_find(const struct tbed_store *store, uint64_t key, tbe
             return directory_wait(slot);
     }
     return TBED_ID_INVALID;
+}
+
+/* Does not take a slot. The record of a unit that is found here is stored already. */
+static uint32_t directory_look(const struct tbed_store *store, uint64_t key)
+{
+    for (uint64_t probe = 0; probe < DIRECTORY_PROBES; probe++) {
+        const tbed_le64 *slot = unit_slot(store, key + probe);
+        uint64_t found = tbed_shared_load(slot);
+        if (found == 0)
+            break;
+        uint64_t value = tbed_shared_load(slot + 1);
+        if (found == key && value != 0)
+            return (uint32_t)value;
+    }
+    return TBED_ID_INVALID;
+}
+
+uint32_t tbed_unit_look(struct tbed_writer *writer, const struct tbed_unit_options *options)
+{
+    struct tbed_file *file = tbed_file_of(writer);
+    if (!tbed_state_lock(file))
+        return TBED_ID_INVALID;
+    uint32_t first_id = directory_look(tbed_store_of(writer), unit_key(options));
+    tbed_state_unlock(file);
+    return first_id;
+}
+
+void tbed_unit_add_key(struct tbed_writer *writer, const struct tbed_unit_options *options, uint32_t first_id)
+{
+    struct tbed_file *file = tbed_file_of(writer);
+    tbed_le64 *slot;
+    if (first_id > TBED_ID_MAX_RESERVED || !tbed_state_lock(file))
+        return;
+    if (directory_find(tbed_store_of(writer), unit_key(options), &slot) == TBED_ID_INVALID && slot != NULL)
+        tbed_word_store(slot + 1, id_count_of(options) << 32 | first_id);
+    tbed_state_unlock(file);
 }
 
 static void lines_append(struct tbed_store *store, uint32_t first_id, const uint32_t *lines, size_t count)
@@ -131,8 +173,7 @@ uint32_t tbed_unit_register(struct tbed_writer *writer, const struct tbed_unit_o
                       (options->kind == TBED_UNIT_NATIVE || options->kind == TBED_UNIT_BYTECODE);
     if (!is_allowed || !tbed_state_lock_or_drop(tbed_file_of(writer)))
         return TBED_ID_INVALID;
-    uint64_t id_count = ((options->pc_count - 1) >> options->pc_shift) + 1;
-    uint32_t count = id_count > UINT32_MAX ? UINT32_MAX : (uint32_t)id_count;
+    uint32_t count = (uint32_t)id_count_of(options);
     tbed_le64 *slot = NULL;
     uint32_t first_id = TBED_ID_INVALID;
     if (options->share && options->file != NULL)

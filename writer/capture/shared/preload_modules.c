@@ -24,6 +24,7 @@
 #include <linux/futex.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -31,6 +32,7 @@
 #include "writer/base/memory.h"
 #include "writer/base/sandbox_state.h"
 #include "writer/capture/shared/preload.h"
+#include "writer/store/records.h"
 
 struct table {
     struct preload_module *modules; /* sorted by start */
@@ -322,23 +324,49 @@ bool preload_is_linker(uintptr_t pc)
 
 /* ---- Registering: with the first caller, so that modules that never allocate take no ids ---- */
 
+/* The name that the loader uses, or with which the program was started; NULL: another process may mean another file by it. */
+static const char *loader_name(const struct preload_module *module)
+{
+    const char *name = module->name;
+    if (name != NULL && name[0] == '\0')
+        name = (const char *)getauxval(AT_EXECFN);
+    return name != NULL && name[0] == '/' && module->build_id_nbytes != 0 ? name : NULL;
+}
+
+static uint32_t register_by_path(struct tbed_unit_options *options, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    options->name = slash != NULL ? slash + 1 : path;
+    options->file = path;
+    return tbed_unit_register(preload_writer, options);
+}
+
+/*
+ * Asking the kernel for a path takes 10 us. So what another process has registered with the same build id is also found by
+ * the loader's name.
+ */
 static uint32_t register_module(const struct preload_module *module)
 {
-    const char *path = preload_module_path(module);
-    const char *slash = strrchr(path, '/');
     struct tbed_unit_options options = {
         .size = sizeof options,
         .kind = TBED_UNIT_NATIVE,
         .pc_shift = PRELOAD_PC_SHIFT,
         .base = module->base,
         .pc_count = module->nbytes,
-        .name = slash != NULL ? slash + 1 : path,
-        .file = path,
+        .file = loader_name(module),
         .build_id = module->build_id,
         .build_id_nbytes = module->build_id_nbytes,
         .share = true,
     };
-    uint32_t first_id = tbed_unit_register(preload_writer, &options);
+    struct tbed_unit_options known = options;
+    uint32_t first_id = TBED_ID_INVALID;
+    if (known.file != NULL)
+        first_id = tbed_unit_look(preload_writer, &known);
+    if (first_id == TBED_ID_INVALID) {
+        first_id = register_by_path(&options, preload_module_path(module));
+        if (known.file != NULL)
+            tbed_unit_add_key(preload_writer, &known, first_id);
+    }
     if (first_id != TBED_ID_INVALID)
         tbed_unit_load_record(preload_writer, first_id, module->start, module->nbytes);
     return first_id;
