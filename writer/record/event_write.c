@@ -14,10 +14,8 @@
 
 void tbed_counter_record_i64(struct tbed_recorder *recorder, uint32_t id, int64_t value)
 {
-    const uint64_t mask = ((uint64_t)1 << 60) - 1;
-    int64_t limit = (int64_t)1 << 59;
-    if (value >= -limit && value < limit) {
-        tbed_pair_record(recorder, id, TBED_PAIR_COUNTER, (uint64_t)value & mask);
+    if (tbed_counter_fits(value)) {
+        tbed_pair_record(recorder, id, TBED_PAIR_COUNTER, tbed_counter_bits(value));
         return;
     }
     struct tbed_argument argument = {.type = TBED_ARG_I64, .name_id = TBED_ID_INVALID, .value.i64 = value};
@@ -34,26 +32,13 @@ static void record_f64_slow(struct tbed_recorder *recorder, uint32_t id, double 
     tbed_extended_record(recorder, &record);
 }
 
-/* Like tbed_pair_record(). */
 void tbed_counter_record_f64(struct tbed_recorder *recorder, uint32_t id, double value)
 {
-    const uint64_t head = TBED_EXT_COUNTER | 1 << 8 | 3 << 16;
-    const uint64_t argument_head = TBED_ARG_F64 | 8 << 8 | (uint64_t)TBED_ID_INVALID << 32;
-    if (!TBED_UNLIKELY(recorder->mark != TBED_MARK_READY)) {
-        tbed_recorder_mark_busy(recorder);
-        uint64_t tick = tbed_counter_read();
-        if (!TBED_UNLIKELY(!tbed_recorder_fits(recorder, 4, tick - recorder->base))) {
-            uint64_t *at = recorder->cursor;
-            tbed_record_head_store(at, head);
-            at[2] = argument_head;
-            memcpy(at + 3, &value, sizeof value);
-            tbed_recorder_commit(recorder, at, 4, tbed_event_word(recorder, TBED_TAG_EXTENDED, id, tick));
-            tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
-            return;
-        }
-        tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
-    }
-    record_f64_slow(recorder, id, value);
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if (!tbed_words_record(recorder, TBED_TAG_EXTENDED, id & TBED_ID_MAX, 0, 4, 4,
+                           tbed_counter_f64_words(bits)))
+        record_f64_slow(recorder, id, value);
 }
 
 void tbed_counter_record_category(struct tbed_recorder *recorder, uint32_t id, uint32_t category,

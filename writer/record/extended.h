@@ -36,24 +36,13 @@ static inline uint32_t tbed_category_aux(uint32_t category)
 /* Stores a PAIR in all but the usual case. */
 void tbed_pair_record_slow(struct tbed_recorder *recorder, uint32_t id, uint64_t second);
 
-/* Makes no call, like the instant of recorder_inline.h, so that no register has to be saved. */
 static inline void tbed_pair_record(struct tbed_recorder *recorder, uint32_t id, uint64_t subtype,
                                     uint64_t payload)
 {
     uint64_t second = subtype << 60 | payload;
-    if (!TBED_UNLIKELY(recorder->mark != TBED_MARK_READY)) {
-        tbed_recorder_mark_busy(recorder);
-        uint64_t tick = tbed_counter_read();
-        if (!TBED_UNLIKELY(!tbed_recorder_fits(recorder, 2, tick - recorder->base))) {
-            uint64_t *at = recorder->cursor;
-            at[1] = second;
-            tbed_recorder_commit(recorder, at, 2, tbed_event_word(recorder, TBED_TAG_PAIR, id, tick));
-            tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
-            return;
-        }
-        tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
-    }
-    tbed_pair_record_slow(recorder, id, second);
+    if (!tbed_words_record(recorder, TBED_TAG_PAIR, id & TBED_ID_MAX, 0, 2, 2,
+                           tbed_words_of(second, 0, 0, 0)))
+        tbed_pair_record_slow(recorder, id, second);
 }
 
 #endif

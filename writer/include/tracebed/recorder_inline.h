@@ -150,7 +150,7 @@ static inline void tbed_recorder_leave(struct tbed_recorder *recorder)
 static inline int tbed_recorder_fits(const struct tbed_recorder *recorder, size_t nwords, uint64_t delta)
 {
     uint64_t end = (uintptr_t)__atomic_load_n(&recorder->end, __ATOMIC_RELAXED);
-    uint64_t left = end - (uintptr_t)recorder->cursor - nwords * 8;
+    uint64_t left = end - ((uint64_t)(uintptr_t)recorder->cursor + nwords * 8);
     return (left | delta) >> 31 == 0;
 }
 
@@ -200,25 +200,70 @@ static inline void tbed_recorder_commit(struct tbed_recorder *recorder, uint64_t
     recorder->cursor = at + nwords;
 }
 
-static inline void tbed_span_begin(struct tbed_recorder *recorder, uint32_t id)
+/* What follows the event word. */
+struct tbed_words {
+    uint64_t at[4];
+};
+
+/*
+ * The usual case of an event of up to five words, in one piece: makes no call, so that no register has to be saved. The
+ * compiler knows the tag, whether a span begins, and how many words are stored: 'room'. Those behind the event's 'nwords'
+ * are 0. 'id' is at most TBED_ID_MAX. False: nothing was recorded.
+ */
+static inline __attribute__((always_inline)) int tbed_words_record(struct tbed_recorder *recorder,
+                                                                   uint32_t tag, uint32_t id, int is_begin,
+                                                                   size_t room, size_t nwords,
+                                                                   struct tbed_words more)
 {
     struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
-    if (!TBED_UNLIKELY(recorder->mark != TBED_MARK_READY)) {
-        tbed_recorder_mark_busy(recorder);
-        uint64_t tick = tbed_counter_read();
-        struct tbed_open_span *span = kept->top;
-        if (!TBED_UNLIKELY(!tbed_recorder_fits(recorder, 1, tick - recorder->base) || span == kept->limit)) {
-            tbed_recorder_commit(recorder, recorder->cursor, 1,
-                                 tbed_event_word(recorder, TBED_TAG_BEGIN, id, tick));
-            span->begin_tick = tick;
-            span->id = id;
-            kept->top = span + 1;
-            tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
-            return;
-        }
+    if (TBED_UNLIKELY(recorder->mark != TBED_MARK_READY))
+        return 0;
+    tbed_recorder_mark_busy(recorder);
+    uint64_t tick = tbed_counter_read(), delta = tick - recorder->base;
+    struct tbed_open_span *span = kept->top;
+    if (TBED_UNLIKELY(!tbed_recorder_fits(recorder, room, delta) || (is_begin && span == kept->limit))) {
         tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
+        return 0;
     }
-    if (!tbed_recorder_is_off(recorder))
+    uint64_t *at = recorder->cursor;
+    if (room > 1)
+        tbed_record_head_store(at, more.at[0]);
+    if (room > 2)
+        at[2] = more.at[1];
+    if (room > 3)
+        at[3] = more.at[2];
+    if (room > 4)
+        at[4] = more.at[3];
+    tbed_recorder_commit(recorder, at, nwords, delta << 33 | ((uint64_t)tag << 30 | id));
+    if (is_begin) {
+        span->begin_tick = tick;
+        span->id = id;
+        kept->top = span + 1;
+    }
+    tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
+    return 1;
+}
+
+static inline struct tbed_words tbed_words_of(uint64_t first, uint64_t second, uint64_t third,
+                                              uint64_t fourth)
+{
+    struct tbed_words words;
+    words.at[0] = first;
+    words.at[1] = second;
+    words.at[2] = third;
+    words.at[3] = fourth;
+    return words;
+}
+
+static inline struct tbed_words tbed_words_none(void)
+{
+    return tbed_words_of(0, 0, 0, 0);
+}
+
+static inline void tbed_span_begin(struct tbed_recorder *recorder, uint32_t id)
+{
+    if (!tbed_words_record(recorder, TBED_TAG_BEGIN, id & TBED_ID_MAX, 1, 1, 1, tbed_words_none()) &&
+        !tbed_recorder_is_off(recorder))
         tbed_span_begin_slow(recorder, id);
 }
 
@@ -244,19 +289,26 @@ static inline void tbed_span_end(struct tbed_recorder *recorder)
 
 static inline void tbed_instant_record(struct tbed_recorder *recorder, uint32_t id)
 {
-    if (!TBED_UNLIKELY(recorder->mark != TBED_MARK_READY)) {
-        tbed_recorder_mark_busy(recorder);
-        uint64_t tick = tbed_counter_read();
-        if (!TBED_UNLIKELY(!tbed_recorder_fits(recorder, 1, tick - recorder->base))) {
-            tbed_recorder_commit(recorder, recorder->cursor, 1,
-                                 tbed_event_word(recorder, TBED_TAG_INSTANT, id, tick));
-            tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
-            return;
-        }
-        tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
-    }
-    if (!tbed_recorder_is_off(recorder))
+    if (!tbed_words_record(recorder, TBED_TAG_INSTANT, id & TBED_ID_MAX, 0, 1, 1, tbed_words_none()) &&
+        !tbed_recorder_is_off(recorder))
         tbed_instant_record_slow(recorder, id);
+}
+
+/* Whether a PAIR has room for the number. */
+static inline int tbed_counter_fits(int64_t value)
+{
+    return ((uint64_t)value + ((uint64_t)1 << 59)) >> 60 == 0;
+}
+
+static inline uint64_t tbed_counter_bits(int64_t value)
+{
+    return (uint64_t)value & (((uint64_t)1 << 60) - 1);
+}
+
+static inline struct tbed_words tbed_counter_f64_words(uint64_t bits)
+{
+    return tbed_words_of(TBED_EXT_COUNTER | 1 << 8 | 3 << 16,
+                         TBED_ARG_F64 | 8 << 8 | (uint64_t)TBED_ID_INVALID << 32, bits, 0);
 }
 
 #endif

@@ -44,6 +44,12 @@ TBED_INLINE uint32_t tbed_site_id(struct tbed_site *site)
     return (uint32_t)state;
 }
 
+/* Whether the thread has its recorder and the site its id; 'generation' is not 0. */
+TBED_INLINE bool tbed_is_entered(uint32_t generation, uint64_t state)
+{
+    return !TBED_UNLIKELY(tbed_thread_self.generation != generation || (uint32_t)(state >> 32) != generation);
+}
+
 /* For the default category the compiler knows the answer. */
 TBED_INLINE bool tbed_category_is_stored(const struct tbed_category *category)
 {
@@ -89,17 +95,6 @@ TBED_OUTLINE_SLOW uint32_t tbed_begin_slow(struct tbed_category *category, struc
     return tbed_thread_self.generation;
 }
 
-TBED_OUTLINE uint32_t tbed_begin_default(struct tbed_site *site)
-{
-    uint32_t generation = tbed_category_generation(&tbed_category_default);
-    uint64_t state = __atomic_load_n(&site->state, __ATOMIC_RELAXED);
-    if (TBED_UNLIKELY(generation == 0 || tbed_thread_self.generation != generation ||
-                      (uint32_t)(state >> 32) != generation))
-        return tbed_begin_slow(&tbed_category_default, site);
-    tbed_span_begin(tbed_thread_self.recorder, (uint32_t)state);
-    return generation;
-}
-
 TBED_OUTLINE uint32_t tbed_begin_in(struct tbed_category *category, struct tbed_site *site)
 {
     if (!tbed_enter(category))
@@ -115,11 +110,24 @@ TBED_OUTLINE uint32_t tbed_begin_dynamic(struct tbed_category *category, uint32_
     return tbed_thread_self.generation;
 }
 
+/* The category is enabled: 'generation' is not 0. */
+TBED_OUTLINE uint32_t tbed_begin_default(uint32_t generation, struct tbed_site *site)
+{
+    uint64_t state = __atomic_load_n(&site->state, __ATOMIC_RELAXED);
+    if (TBED_UNLIKELY(!tbed_is_entered(generation, state) ||
+                      !tbed_words_record(tbed_thread_self.recorder, TBED_TAG_BEGIN, (uint32_t)state, true, 1,
+                                         1, tbed_words_none())))
+        return tbed_begin_slow(&tbed_category_default, site);
+    return generation;
+}
+
 TBED_INLINE uint32_t tbed_do_begin(struct tbed_category *category, struct tbed_site *site)
 {
-    if (tbed_category_generation(category) == 0)
+    uint32_t generation = tbed_category_generation(category);
+    if (generation == 0)
         return 0;
-    return category == &tbed_category_default ? tbed_begin_default(site) : tbed_begin_in(category, site);
+    return category == &tbed_category_default ? tbed_begin_default(generation, site)
+                                              : tbed_begin_in(category, site);
 }
 
 TBED_OUTLINE void tbed_end_on(const struct tbed_category *category)
@@ -187,12 +195,6 @@ TBED_INLINE void tbed_instant_entered(struct tbed_category *category, uint32_t i
         tbed_instant_record(tbed_thread_self.recorder, id);
 }
 
-TBED_OUTLINE void tbed_instant_default(struct tbed_site *site)
-{
-    if (tbed_enter(&tbed_category_default))
-        tbed_instant_entered(&tbed_category_default, tbed_site_id(site));
-}
-
 TBED_OUTLINE void tbed_instant_in(struct tbed_category *category, struct tbed_site *site)
 {
     if (tbed_enter(category))
@@ -207,11 +209,14 @@ TBED_OUTLINE void tbed_instant_dynamic(struct tbed_category *category, uint32_t 
 
 TBED_INLINE void tbed_do_instant(struct tbed_category *category, struct tbed_site *site)
 {
-    if (tbed_category_generation(category) == 0)
+    uint32_t generation = tbed_category_generation(category);
+    if (generation == 0)
         return;
-    if (category == &tbed_category_default)
-        tbed_instant_default(site);
-    else
+    uint64_t state = __atomic_load_n(&site->state, __ATOMIC_RELAXED);
+    if (category != &tbed_category_default ||
+        TBED_UNLIKELY(!tbed_is_entered(generation, state) ||
+                      !tbed_words_record(tbed_thread_self.recorder, TBED_TAG_INSTANT, (uint32_t)state, false,
+                                         1, 1, tbed_words_none())))
         tbed_instant_in(category, site);
 }
 
@@ -249,18 +254,6 @@ TBED_INLINE void tbed_counter_entered(struct tbed_category *category, struct tbe
         tbed_counter_record_i64(recorder, id, value.value.i64);
 }
 
-TBED_OUTLINE void tbed_counter_i64(struct tbed_site *site, int64_t number)
-{
-    if (tbed_enter(&tbed_category_default))
-        tbed_counter_record_i64(tbed_thread_self.recorder, tbed_site_id(site), number);
-}
-
-TBED_OUTLINE void tbed_counter_f64(struct tbed_site *site, double number)
-{
-    if (tbed_enter(&tbed_category_default))
-        tbed_counter_record_f64(tbed_thread_self.recorder, tbed_site_id(site), number);
-}
-
 TBED_OUTLINE void tbed_counter_in(struct tbed_category *category, struct tbed_site *site,
                                   enum tbed_argument_type type, uint64_t bits)
 {
@@ -273,18 +266,39 @@ TBED_OUTLINE void tbed_counter_in(struct tbed_category *category, struct tbed_si
         tbed_counter_entered(category, site, value);
 }
 
+TBED_OUTLINE void tbed_counter_i64(uint32_t generation, struct tbed_site *site, int64_t number)
+{
+    uint64_t state = __atomic_load_n(&site->state, __ATOMIC_RELAXED);
+    uint64_t word = (uint64_t)TBED_PAIR_COUNTER << 60 | tbed_counter_bits(number);
+    if (TBED_UNLIKELY(!tbed_counter_fits(number) || !tbed_is_entered(generation, state) ||
+                      !tbed_words_record(tbed_thread_self.recorder, TBED_TAG_PAIR, (uint32_t)state, false, 2,
+                                         2, tbed_words_of(word, 0, 0, 0))))
+        tbed_counter_in(&tbed_category_default, site, TBED_ARG_I64, (uint64_t)number);
+}
+
+TBED_OUTLINE void tbed_counter_f64(uint32_t generation, struct tbed_site *site, uint64_t bits)
+{
+    uint64_t state = __atomic_load_n(&site->state, __ATOMIC_RELAXED);
+    if (TBED_UNLIKELY(!tbed_is_entered(generation, state) ||
+                      !tbed_words_record(tbed_thread_self.recorder, TBED_TAG_EXTENDED, (uint32_t)state, false,
+                                         4, 4, tbed_counter_f64_words(bits))))
+        tbed_counter_in(&tbed_category_default, site, TBED_ARG_F64, bits);
+}
+
+/* Any but a number is an integer. */
 TBED_INLINE void tbed_do_counter(struct tbed_category *category, struct tbed_site *site,
                                  struct tbed_argument value)
 {
+    uint32_t generation = tbed_category_generation(category);
     enum tbed_argument_type type = value.type == TBED_ARG_F64   ? TBED_ARG_F64
                                    : value.type == TBED_ARG_U64 ? TBED_ARG_U64
                                                                 : TBED_ARG_I64;
-    if (category != &tbed_category_default || (type == TBED_ARG_U64 && value.nbytes == 8))
+    if (category != &tbed_category_default || generation == 0 || (type == TBED_ARG_U64 && value.nbytes == 8))
         tbed_counter_in(category, site, type, value.value.u64);
     else if (type == TBED_ARG_F64)
-        tbed_counter_f64(site, value.value.f64);
+        tbed_counter_f64(generation, site, value.value.u64);
     else
-        tbed_counter_i64(site, value.value.i64);
+        tbed_counter_i64(generation, site, value.value.i64);
 }
 
 /* ---- Values ---- */
@@ -389,6 +403,69 @@ TBED_INLINE const uint64_t *tbed_slots_fill(uint64_t *slots, struct tbed_argumen
 
 /* ---- Packing ---- */
 
+/* The values of an event, packed, if they are numbers that take no more than 16 bytes. */
+struct tbed_payload {
+    uint64_t first, second;
+    uint32_t nbytes;
+};
+
+TBED_INLINE bool tbed_is_small(uint64_t kinds)
+{
+    return (kinds & TBED_KINDS_HAS_TEXT) == 0 && TBED_KINDS_NBYTES(kinds) <= 16;
+}
+
+TBED_INLINE struct tbed_payload tbed_payload_add(struct tbed_payload to, struct tbed_argument value)
+{
+    bool is_narrow = value.nbytes == 4;
+    uint64_t bits = is_narrow ? (uint32_t)value.value.u64 : value.value.u64;
+    if (value.type == 0)
+        return to;
+    if (to.nbytes == 0)
+        to.first = bits;
+    if (to.nbytes == 4) {
+        to.first |= bits << 32;
+        to.second = bits >> 32;
+    }
+    if (to.nbytes == 8)
+        to.second = bits;
+    if (to.nbytes == 12)
+        to.second |= bits << 32;
+    to.nbytes += is_narrow ? 4 : 8;
+    return to;
+}
+
+/* More values do not fit. */
+TBED_INLINE struct tbed_payload tbed_payload_of(struct tbed_argument a, struct tbed_argument b,
+                                                struct tbed_argument c, struct tbed_argument d)
+{
+    struct tbed_payload payload;
+    payload.first = payload.second = 0;
+    payload.nbytes = 0;
+    return tbed_payload_add(tbed_payload_add(tbed_payload_add(tbed_payload_add(payload, a), b), c), d);
+}
+
+/* Of an event with 'first' words before the values. */
+TBED_INLINE uint64_t tbed_head_sized(uint64_t head, size_t first, struct tbed_payload payload)
+{
+    return head | (uint64_t)(first + (payload.nbytes + 7) / 8 - 1) << 16;
+}
+
+TBED_INLINE size_t tbed_head_nwords(uint64_t head)
+{
+    return (size_t)(head >> 16 & 0xFFFF) + 1;
+}
+
+/* In all but the usual case: for the rest, the values are one or two numbers of 8 bytes. 'head' has its size. */
+TBED_INLINE void tbed_payload_record(uint32_t id, uint64_t head, uint64_t fixed, bool is_begin,
+                                     uint64_t first, uint64_t second)
+{
+    uint64_t slots[2], count = tbed_head_nwords(head) - (fixed != 0 ? 3 : 2);
+    slots[0] = first;
+    slots[1] = second;
+    tbed_slots_record(id, head & ~((uint64_t)0xFFFF << 16), fixed, is_begin,
+                      count << 35 | (0x11u & ((1u << 4 * count) - 1)), slots);
+}
+
 /*
  * Packs numbers. 8 bytes are stored of each: the next value, or nothing but zeros, follows one of 4 bytes. Makes no call,
  * so that no register has to be saved.
@@ -448,6 +525,15 @@ TBED_INLINE uint32_t tbed_sites_names(const struct tbed_site *sites)
     return (uint32_t)(state >> 32) == tbed_thread_self.generation ? (uint32_t)state : TBED_ID_INVALID;
 }
 
+/*
+ * The third word: the id of the first name, and the types. The name's was stored before that of the event, so it belongs
+ * to the same trace, or to a later one if the trace has been stopped since, and then nothing is recorded.
+ */
+TBED_INLINE uint64_t tbed_values_fixed(const struct tbed_site *sites, uint32_t types)
+{
+    return __atomic_load_n(&sites[1].state, __ATOMIC_RELAXED) << 32 | types;
+}
+
 TBED_INLINE uint64_t tbed_values_head(bool is_begin, uint64_t kinds)
 {
     return (uint64_t)(is_begin ? TBED_EXT_PACKED_BEGIN : TBED_EXT_PACKED_INSTANT) |
@@ -475,16 +561,57 @@ TBED_INLINE uint32_t tbed_values_record(uint32_t generation, struct tbed_categor
                                         const uint64_t *slots)
 {
     uint64_t state = __atomic_load_n(&sites->state, __ATOMIC_ACQUIRE);
-    bool is_usual = generation != 0 && tbed_thread_self.generation == generation &&
-                    (uint32_t)(state >> 32) == generation && (kinds & TBED_KINDS_HAS_TEXT) == 0 &&
-                    !tbed_category_is_stored(category);
+    bool is_usual =
+        generation != 0 && tbed_is_entered(generation, state) && !tbed_category_is_stored(category);
     if (!TBED_UNLIKELY(!is_usual)) {
-        uint64_t fixed = (uint64_t)tbed_sites_names(sites) << 32 | (uint32_t)kinds;
-        if (tbed_numbers_record((uint32_t)state, tbed_values_head(is_begin, kinds), &fixed, is_begin, kinds,
-                                slots))
-            return generation;
+        uint64_t head = tbed_values_head(is_begin, kinds),
+                 fixed = tbed_values_fixed(sites, TBED_KINDS_TYPES(kinds));
+        bool is_done = (kinds & TBED_KINDS_HAS_TEXT) == 0 &&
+                       tbed_numbers_record((uint32_t)state, head, &fixed, is_begin, kinds, slots);
+        if (!is_done)
+            tbed_slots_record((uint32_t)state, head, fixed, is_begin, kinds, slots);
+        return generation;
     }
     return tbed_values_slow(category, sites, is_begin, kinds, slots);
+}
+
+TBED_OUTLINE_SLOW uint32_t tbed_few_slow(struct tbed_site *sites, bool is_begin, uint64_t head,
+                                         uint32_t types, uint64_t first, uint64_t second)
+{
+    if (!tbed_enter(&tbed_category_default))
+        return 0;
+    uint64_t state = __atomic_load_n(&sites->state, __ATOMIC_ACQUIRE);
+    uint32_t id = (uint32_t)state;
+    if ((uint32_t)(state >> 32) != tbed_thread_self.generation)
+        id = tbed_sites_resolve(sites, head >> 8 & 0xFF);
+    tbed_payload_record(id, head, (uint64_t)tbed_sites_names(sites) << 32 | types, is_begin, first, second);
+    return tbed_thread_self.generation;
+}
+
+/* The usual case of an event with few numbers. */
+TBED_INLINE uint32_t tbed_few_record(uint32_t generation, struct tbed_site *sites, bool is_begin,
+                                     uint64_t head, uint32_t types, uint64_t first, uint64_t second)
+{
+    uint64_t state = __atomic_load_n(&sites->state, __ATOMIC_ACQUIRE);
+    if (TBED_UNLIKELY(
+            !tbed_is_entered(generation, state) ||
+            !tbed_words_record(tbed_thread_self.recorder, TBED_TAG_EXTENDED, (uint32_t)state, is_begin, 5,
+                               tbed_head_nwords(head),
+                               tbed_words_of(head, tbed_values_fixed(sites, types), first, second))))
+        return tbed_few_slow(sites, is_begin, head, types, first, second);
+    return generation;
+}
+
+TBED_OUTLINE uint32_t tbed_begin_few(uint32_t generation, struct tbed_site *sites, uint64_t head,
+                                     uint32_t types, uint64_t first, uint64_t second)
+{
+    return tbed_few_record(generation, sites, true, head, types, first, second);
+}
+
+TBED_OUTLINE void tbed_instant_few(uint32_t generation, struct tbed_site *sites, uint64_t head,
+                                   uint32_t types, uint64_t first, uint64_t second)
+{
+    tbed_few_record(generation, sites, false, head, types, first, second);
 }
 
 TBED_OUTLINE uint32_t tbed_begin_values(uint32_t generation, struct tbed_category *category,
@@ -505,9 +632,14 @@ TBED_INLINE uint32_t tbed_do_begin_args(struct tbed_category *category, struct t
                                         struct tbed_argument e, struct tbed_argument f,
                                         struct tbed_argument g, struct tbed_argument h)
 {
-    uint64_t slots[TBED_SLOTS_MAX];
-    return tbed_begin_values(tbed_category_generation(category), category, sites,
-                             tbed_kinds_of(a, b, c, d, e, f, g, h),
+    uint64_t slots[TBED_SLOTS_MAX], kinds = tbed_kinds_of(a, b, c, d, e, f, g, h);
+    uint32_t generation = tbed_category_generation(category);
+    if (category == &tbed_category_default && generation != 0 && tbed_is_small(kinds)) {
+        struct tbed_payload payload = tbed_payload_of(a, b, c, d);
+        uint64_t head = tbed_head_sized(tbed_values_head(true, kinds), 3, payload);
+        return tbed_begin_few(generation, sites, head, (uint32_t)kinds, payload.first, payload.second);
+    }
+    return tbed_begin_values(generation, category, sites, kinds,
                              tbed_slots_fill(slots, a, b, c, d, e, f, g, h));
 }
 
@@ -525,10 +657,16 @@ TBED_INLINE void tbed_do_instant_args(struct tbed_category *category, struct tbe
                                       struct tbed_argument d, struct tbed_argument e, struct tbed_argument f,
                                       struct tbed_argument g, struct tbed_argument h)
 {
-    uint64_t slots[TBED_SLOTS_MAX];
-    tbed_instant_values(tbed_category_generation(category), category, sites,
-                        tbed_kinds_of(a, b, c, d, e, f, g, h),
-                        tbed_slots_fill(slots, a, b, c, d, e, f, g, h));
+    uint64_t slots[TBED_SLOTS_MAX], kinds = tbed_kinds_of(a, b, c, d, e, f, g, h);
+    uint32_t generation = tbed_category_generation(category);
+    if (category == &tbed_category_default && generation != 0 && tbed_is_small(kinds)) {
+        struct tbed_payload payload = tbed_payload_of(a, b, c, d);
+        uint64_t head = tbed_head_sized(tbed_values_head(false, kinds), 3, payload);
+        tbed_instant_few(generation, sites, head, (uint32_t)kinds, payload.first, payload.second);
+    } else {
+        tbed_instant_values(generation, category, sites, kinds,
+                            tbed_slots_fill(slots, a, b, c, d, e, f, g, h));
+    }
 }
 
 /* ---- Messages ---- */
@@ -540,52 +678,26 @@ TBED_INLINE uint64_t tbed_message_head(uint32_t severity, uint64_t kinds)
            (uint64_t)TBED_KINDS_TYPES(kinds) << 36;
 }
 
-/* The thread has its recorder. */
-TBED_INLINE bool tbed_message_numbers(uint32_t severity, uint32_t id, uint64_t kinds, const uint64_t *slots)
-{
-    bool is_usual = severity <= TBED_PACKED_SEVERITY_MAX && (kinds & TBED_KINDS_HAS_TEXT) == 0;
-    uint64_t head = TBED_EXT_PACKED_MESSAGE | (uint64_t)TBED_KINDS_COUNT(kinds) << 8 |
-                    (uint64_t)severity << 32 | (uint64_t)(uint32_t)kinds << 36;
-    return !TBED_UNLIKELY(!is_usual) && tbed_numbers_record(id, head, NULL, false, kinds, slots);
-}
-
-TBED_INLINE void tbed_message_any(uint32_t severity, uint32_t id, struct tbed_site *format, uint64_t kinds,
+TBED_OUTLINE void tbed_message_of(uint32_t severity, uint32_t id, struct tbed_site *format, uint64_t kinds,
                                   const uint64_t *slots)
 {
-    if (severity <= TBED_PACKED_SEVERITY_MAX &&
-        __atomic_load_n(&format->flags, __ATOMIC_RELAXED) == TBED_FORMAT_PLAIN)
-        tbed_slots_record(id, tbed_message_head(severity, kinds), 0, false, kinds, slots);
-    else
+    uint64_t head = tbed_message_head(severity, kinds);
+    bool has_text = (kinds & TBED_KINDS_HAS_TEXT) != 0;
+    if (TBED_UNLIKELY(severity > TBED_PACKED_SEVERITY_MAX ||
+                      (has_text && __atomic_load_n(&format->flags, __ATOMIC_RELAXED) != TBED_FORMAT_PLAIN)))
         tbed_message_slots(severity, id, format, kinds, slots);
-}
-
-TBED_OUTLINE_SLOW void tbed_message_slow(const struct tbed_category *category, uint32_t severity,
-                                         struct tbed_site *format, uint64_t kinds, const uint64_t *slots)
-{
-    if (tbed_enter(category))
-        tbed_message_any(severity, tbed_site_id(format), format, kinds, slots);
+    else if (has_text || !tbed_numbers_record(id, head, NULL, false, kinds, slots))
+        tbed_slots_record(id, head, 0, false, kinds, slots);
 }
 
 TBED_OUTLINE void tbed_message_in(const struct tbed_category *category, uint32_t severity,
                                   struct tbed_site *format, uint64_t kinds, const uint64_t *slots)
 {
-    uint32_t generation = tbed_category_generation(category);
-    uint64_t state = __atomic_load_n(&format->state, __ATOMIC_RELAXED);
-    bool is_usual =
-        generation != 0 && tbed_thread_self.generation == generation && (uint32_t)(state >> 32) == generation;
-    if (TBED_UNLIKELY(!is_usual) || !tbed_message_numbers(severity, (uint32_t)state, kinds, slots))
-        tbed_message_slow(category, severity, format, kinds, slots);
+    if (tbed_enter(category))
+        tbed_message_of(severity, tbed_site_id(format), format, kinds, slots);
 }
 
-/* The thread has its recorder. */
-TBED_OUTLINE void tbed_message_of(uint32_t severity, uint32_t id, struct tbed_site *format, uint64_t kinds,
-                                  const uint64_t *slots)
-{
-    if (!tbed_message_numbers(severity, id, kinds, slots))
-        tbed_message_any(severity, id, format, kinds, slots);
-}
-
-/* Up to seven values. */
+/* Up to seven values; the thread has its recorder. */
 TBED_INLINE void tbed_do_message_id(uint32_t severity, uint32_t id, struct tbed_site *format, size_t count,
                                     struct tbed_argument a, struct tbed_argument b, struct tbed_argument c,
                                     struct tbed_argument d, struct tbed_argument e, struct tbed_argument f,
@@ -611,15 +723,41 @@ TBED_INLINE struct tbed_log tbed_log_of(const struct tbed_category *category, ui
     return log;
 }
 
+TBED_OUTLINE_SLOW void tbed_message_few_slow(uint32_t generation, struct tbed_site *format, uint64_t head,
+                                             uint64_t first, uint64_t second)
+{
+    if (tbed_thread_self.generation == generation || tbed_macros_enter())
+        tbed_payload_record(tbed_site_id(format), head, 0, false, first, second);
+}
+
+/* The usual case of a message of few numbers. */
+TBED_OUTLINE void tbed_message_few(uint32_t generation, struct tbed_site *format, uint64_t head,
+                                   uint64_t first, uint64_t second)
+{
+    uint64_t state = __atomic_load_n(&format->state, __ATOMIC_RELAXED);
+    if (TBED_UNLIKELY(!tbed_is_entered(generation, state) ||
+                      !tbed_words_record(tbed_thread_self.recorder, TBED_TAG_EXTENDED, (uint32_t)state, false,
+                                         4, tbed_head_nwords(head), tbed_words_of(head, first, second, 0))))
+        tbed_message_few_slow(generation, format, head, first, second);
+}
+
 TBED_INLINE void tbed_do_message(struct tbed_log log, struct tbed_site *format, size_t count,
                                  struct tbed_argument a, struct tbed_argument b, struct tbed_argument c,
                                  struct tbed_argument d, struct tbed_argument e, struct tbed_argument f,
                                  struct tbed_argument g)
 {
-    uint64_t slots[TBED_SLOTS_MAX];
+    uint64_t slots[TBED_SLOTS_MAX], kinds = tbed_kinds_of(a, b, c, d, e, f, g, tbed_value_none());
+    uint32_t generation = tbed_category_generation(log.category);
     (void)count;
-    tbed_message_in(log.category, log.severity, format, tbed_kinds_of(a, b, c, d, e, f, g, tbed_value_none()),
-                    tbed_slots_fill(slots, a, b, c, d, e, f, g, tbed_value_none()));
+    if (generation != 0 && log.severity <= TBED_PACKED_SEVERITY_MAX && tbed_is_small(kinds)) {
+        struct tbed_payload payload = tbed_payload_of(a, b, c, d);
+        tbed_message_few(generation, format,
+                         tbed_head_sized(tbed_message_head(log.severity, kinds), 2, payload), payload.first,
+                         payload.second);
+    } else {
+        tbed_message_in(log.category, log.severity, format, kinds,
+                        tbed_slots_fill(slots, a, b, c, d, e, f, g, tbed_value_none()));
+    }
 }
 
 TBED_INLINE void tbed_do_message_list(struct tbed_log log, struct tbed_site *format,
