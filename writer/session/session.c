@@ -21,6 +21,7 @@
 #include "writer/session/lifetime.h"
 #include "writer/session/session.h"
 #include "writer/session/start_file.h"
+#include "writer/store/texts.h"
 
 #define NOTED_COUNT 512 /* names made at run time whose places are stored */
 
@@ -138,9 +139,41 @@ void tbed_thread_name_set(const char *name)
 
 /* ---- Names, tracks ---- */
 
+/*
+ * The texts that the thread used last, by their addresses. Only comparing tells whether a text is still the same: one call,
+ * instead of measuring, hashing, looking up and comparing. A handler that comes in between sees whole entries.
+ */
+#define RECENT_COUNT 32
+static __thread struct {
+    const struct tbed_known *known[RECENT_COUNT];
+    uint32_t generation;
+} recent;
+
+static uint32_t dynamic_id_slow(const char *text, const struct tbed_known **at)
+{
+    const struct tbed_known *known;
+    uint32_t generation = tbed_thread_self.generation;
+    uint32_t id = tbed_known_intern(tbed_thread_self.writer, text, strlen(text), &known);
+    if (recent.generation != generation) {
+        memset(recent.known, 0, sizeof recent.known);
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        recent.generation = generation;
+    }
+    if (known != NULL)
+        *at = known;
+    return id;
+}
+
 uint32_t tbed_dynamic_id(const char *text)
 {
-    return tbed_string_intern(tbed_thread_self.writer, text, text != NULL ? strlen(text) : 0);
+    if (text == NULL)
+        text = "";
+    const struct tbed_known **at =
+        &recent.known[((uintptr_t)text * 0x9E3779B97F4A7C15u >> 32) % RECENT_COUNT];
+    if (!TBED_UNLIKELY(recent.generation != tbed_thread_self.generation || *at == NULL) &&
+        strcmp(text, (*at)->text) == 0 && (*at)->id != 0)
+        return (*at)->id;
+    return dynamic_id_slow(text, at);
 }
 
 void tbed_place_describe(uint32_t id, const char *function, const char *file, uint32_t line)

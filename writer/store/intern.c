@@ -28,13 +28,7 @@ struct tbed_intern_texts {
     size_t used_nbytes;
 };
 
-/* What the table's values point to; all zero once its memory was given back. */
-struct known {
-    uint32_t id;
-    uint32_t nbytes;
-    char text[];
-};
-#define TEXT_NBYTES_MAX (TEXTS_NBYTES - sizeof(struct tbed_intern_texts) - sizeof(struct known))
+#define TEXT_NBYTES_MAX (TEXTS_NBYTES - sizeof(struct tbed_intern_texts) - sizeof(struct tbed_known) - 1)
 
 /* Longer texts are not copied: their hash alone decides. */
 static bool has_copy(size_t nbytes)
@@ -71,7 +65,7 @@ static bool is_equal(const char *one, const char *other, size_t nbytes)
     return true;
 }
 
-static bool is_same(const struct known *known, const char *text, size_t nbytes)
+static bool is_same(const struct tbed_known *known, const char *text, size_t nbytes)
 {
     return known->nbytes == (uint32_t)nbytes && (!has_copy(nbytes) || is_equal(known->text, text, nbytes));
 }
@@ -101,27 +95,34 @@ static uint64_t hash_of(const char *text, size_t nbytes)
     return (nbytes <= 16 ? hash_of_short(text, nbytes) : tbed_hash64(text, nbytes)) | 1;
 }
 
-/* The id of the text, 0 if it has none; then '*key_ret' is where it belongs: a text with a taken hash gets the next. */
-static uint32_t find(const struct tbed_store *store, uint64_t hash, const char *text, size_t nbytes,
-                     uint64_t *key_ret)
+/* The text's copy, NULL if it has none; then '*key_ret' is where it belongs: a text with a taken hash gets the next. */
+static const struct tbed_known *known_find(const struct tbed_store *store, uint64_t hash, const char *text,
+                                           size_t nbytes, uint64_t *key_ret)
 {
     for (*key_ret = hash;; *key_ret += 2) {
         uint64_t value = tbed_table_find(&store->intern.table, *key_ret);
         if (value == 0)
-            return 0;
-        const struct known *known = (const struct known *)(uintptr_t)value;
+            return NULL;
+        const struct tbed_known *known = (const struct tbed_known *)(uintptr_t)value;
         if (is_same(known, text, nbytes))
-            return known->id;
+            return known;
     }
+}
+
+static uint32_t find(const struct tbed_store *store, uint64_t hash, const char *text, size_t nbytes,
+                     uint64_t *key_ret)
+{
+    const struct tbed_known *known = known_find(store, hash, text, nbytes, key_ret);
+    return known != NULL ? known->id : 0;
 }
 
 /* ---- Adding: the caller holds 'state_lock' ---- */
 
 /* NULL: no memory. */
-static struct known *known_make(struct tbed_intern *intern, const char *text, size_t nbytes, uint32_t id)
+static struct tbed_known *known_make(struct tbed_intern *intern, const char *text, size_t nbytes, uint32_t id)
 {
     size_t copied = has_copy(nbytes) ? nbytes : 0;
-    size_t needed = (size_t)tbed_round_up(sizeof(struct known) + copied, sizeof(uint64_t));
+    size_t needed = (size_t)tbed_round_up(sizeof(struct tbed_known) + copied + 1, sizeof(uint64_t));
     struct tbed_intern_texts *texts = intern->texts;
     if (texts == NULL || needed > TEXTS_NBYTES - texts->used_nbytes) {
         texts = tbed_pages_alloc(TEXTS_NBYTES);
@@ -131,7 +132,7 @@ static struct known *known_make(struct tbed_intern *intern, const char *text, si
         texts->used_nbytes = sizeof *texts;
         intern->texts = texts;
     }
-    struct known *known = (struct known *)(void *)((uint8_t *)texts + texts->used_nbytes);
+    struct tbed_known *known = (struct tbed_known *)(void *)((uint8_t *)texts + texts->used_nbytes);
     known->id = id;
     known->nbytes = (uint32_t)nbytes;
     memcpy(known->text, text, copied);
@@ -142,7 +143,7 @@ static struct known *known_make(struct tbed_intern *intern, const char *text, si
 /* Without memory nothing is lost except space: the text is stored again the next time. */
 static void add(struct tbed_intern *intern, uint64_t key, const char *text, size_t nbytes, uint32_t id)
 {
-    const struct known *known = NULL;
+    const struct tbed_known *known = NULL;
     if (tbed_table_make_room(&intern->table, 1, TABLE_COUNT_MIN))
         known = known_make(intern, text, nbytes, id);
     if (known != NULL)
@@ -182,19 +183,27 @@ __attribute__((noinline)) static uint32_t take_lock_and_add(struct tbed_store *s
 }
 
 /* A forked child has no table until it has joined the trace. */
-uint32_t tbed_string_intern(struct tbed_writer *writer, const char *text, size_t nbytes)
+uint32_t tbed_known_intern(struct tbed_writer *writer, const char *text, size_t nbytes,
+                           const struct tbed_known **known_ret)
 {
     struct tbed_store *store = tbed_store_of(writer);
+    *known_ret = NULL;
     if (store == NULL)
         return TBED_ID_INVALID;
-    if (text == NULL) {
-        text = "";
-        nbytes = 0;
-    }
     uint64_t key, hash = hash_of(text, nbytes);
     bool has_joined = __atomic_load_n(&store->file.live->alive, __ATOMIC_ACQUIRE);
-    uint32_t id = has_joined ? find(store, hash, text, nbytes, &key) : 0;
-    return id != 0 ? id : take_lock_and_add(store, hash, text, nbytes);
+    const struct tbed_known *known = has_joined ? known_find(store, hash, text, nbytes, &key) : NULL;
+    uint32_t id = known != NULL ? known->id : 0;
+    if (id == 0)
+        return take_lock_and_add(store, hash, text, nbytes);
+    *known_ret = has_copy(nbytes) ? known : NULL;
+    return id;
+}
+
+uint32_t tbed_string_intern(struct tbed_writer *writer, const char *text, size_t nbytes)
+{
+    const struct tbed_known *known;
+    return tbed_known_intern(writer, text != NULL ? text : "", text != NULL ? nbytes : 0, &known);
 }
 
 /* ---- Lists of names: under even keys, with their ids as the text ---- */

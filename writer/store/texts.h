@@ -21,6 +21,18 @@ uint32_t tbed_string_alloc_locked(struct tbed_store *store, const struct tbed_co
 uint32_t tbed_intern_locked(struct tbed_store *store, const char *text, size_t nbytes);
 /* The first of 'count' reserved ids bound to these strings, the same each time; at most 8. INVALID: none (counted). */
 uint32_t tbed_names_intern(struct tbed_writer *writer, const uint32_t *ids, size_t count);
+/*
+ * A text that has an id. Its memory stays until tbed_intern_free(), but is all zero once tbed_intern_close() has given it
+ * back.
+ */
+struct tbed_known {
+    uint32_t id;
+    uint32_t nbytes;
+    char text[]; /* with a terminator; of a text of more than 60 KiB, nothing */
+};
+/* tbed_string_intern() that also finds the text's copy; NULL: there is none. */
+uint32_t tbed_known_intern(struct tbed_writer *writer, const char *text, size_t nbytes,
+                           const struct tbed_known **known_ret);
 /* From now on nothing is found. The memory goes; the addresses stay valid until tbed_intern_free(). */
 void tbed_intern_close(struct tbed_store *store);
 void tbed_intern_free(struct tbed_store *store);
