@@ -50,7 +50,8 @@ struct tbed_disk_header {
     tbed_le64 anchor_monotonic_ns;
     uint8_t clock_unit[16];
     tbed_le32 resolution_ns;
-    uint8_t zero_116[132];
+    uint8_t clock_reason;
+    uint8_t zero_117[131];
     tbed_le64 checksum; /* in the last 8 of 'header_nbytes' */
     uint8_t zero_256[256];
 
@@ -73,6 +74,7 @@ _Static_assert(offsetof(struct tbed_disk_header, clock) == 56, "section 3.1");
 _Static_assert(offsetof(struct tbed_disk_header, header_nbytes) == 60, "section 3.1");
 _Static_assert(offsetof(struct tbed_disk_header, clock_unit) == 96, "section 3.1");
 _Static_assert(offsetof(struct tbed_disk_header, resolution_ns) == 112, "section 3.1");
+_Static_assert(offsetof(struct tbed_disk_header, clock_reason) == 116, "section 3.1");
 _Static_assert(offsetof(struct tbed_disk_header, checksum) == 248, "section 3.1");
 _Static_assert(offsetof(struct tbed_disk_header, page_count) == 512, "section 3.2");
 _Static_assert(offsetof(struct tbed_disk_header, free_cells) == 520, "section 3.2");

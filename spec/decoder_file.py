@@ -9,9 +9,9 @@ M32 = 2 ** 32 - 1
 RESERVED_END = METADATA = STRING_SPACE = 0x20000000
 INVALID = 0x20000001
 ID_MAX = 0x3FFFFFFF
-HEADER = struct.Struct("<8sIIQQQIIIIIIQQqQ16sI132s")
+HEADER = struct.Struct("<8sIIQQQIIIIIIQQqQ16sIB131s")
 Header = namedtuple("Header", "magic version page_size compatible incompatible file_id reserved_max metadata id_max "
-                    "ring clock size ticks_per_second anchor_ticks realtime monotonic unit resolution zeros")
+                    "ring clock size ticks_per_second anchor_ticks realtime monotonic unit resolution clock_reason zeros")
 EVENTS, STRINGS, RECORDS, CELLS, DIRECTORY = 1, 2, 3, 4, 5
 BLOCK = struct.Struct("<BBHIQIIIIQIIQQ")
 FREE, CLAIMED, BEGUN, ENDED, SEALED = range(5)
@@ -54,6 +54,7 @@ def read_fixed(data):
     need(1 <= h.clock <= 4, "CLOCK")
     need(h.ticks_per_second == 0 if h.clock == 4 else 1000 <= h.ticks_per_second <= 10 ** 12, "CLOCK")
     need(h.resolution <= (0 if h.clock == 4 else 10 ** 9), "CLOCK")
+    need(h.clock_reason <= {3: 4, 4: 0}.get(h.clock, 2), "CLOCK")
     unit = h.unit.rstrip(b"\0")
     need(all(0x20 <= byte <= 0x7E for byte in unit) and (h.clock == 4 or not unit), "CLOCK")
     need(h.file_id != 0, "FILE_ID")

@@ -26,6 +26,7 @@ void tbed_header_make(void *page, const struct tbed_header_fields *fields)
     header->anchor_monotonic_ns = tbed_le64_make(fields->anchor_monotonic_ns);
     memcpy(header->clock_unit, fields->clock_unit, sizeof header->clock_unit);
     header->resolution_ns = tbed_le32_make(fields->resolution_ns);
+    header->clock_reason = (uint8_t)fields->clock_reason;
     header->page_count = tbed_le64_make((uint64_t)fields->ring_page_count + 1);
     header->next_stream = tbed_le64_make(1);
     header->state = tbed_le32_make(TBED_STATE_OPEN);
@@ -58,6 +59,15 @@ static bool clock_is_allowed(const struct tbed_disk_header *header)
     return rate >= 1000 && rate <= 1000000000000u && !has_unit && resolution_ns <= TBED_RESOLUTION_NS_MAX;
 }
 
+/* A machine's counter is never there because it could not be used, and other clocks have no reason. */
+static bool reason_is_allowed(const struct tbed_disk_header *header)
+{
+    uint32_t clock = tbed_le32_load(header->clock), reason = header->clock_reason;
+    if (reason >= TBED_CLOCK_NOT_OFFERED)
+        return reason <= TBED_CLOCK_NOT_STEADY && clock == TBED_CLOCK_MONOTONIC;
+    return reason == TBED_CLOCK_UNTOLD || clock != TBED_CLOCK_USER;
+}
+
 static enum tbed_status check_fields(const struct tbed_disk_header *header, struct tbed_error *error)
 {
     uint32_t page_nbytes = tbed_le32_load(header->page_nbytes);
@@ -69,13 +79,13 @@ static enum tbed_status check_fields(const struct tbed_disk_header *header, stru
         tbed_le32_load(header->max_id) != TBED_ID_MAX)
         return fail(error, TBED_ERR_ID_SPACE, offsetof(struct tbed_disk_header, max_reserved_id),
                     tbed_le32_load(header->max_reserved_id));
-    if (!clock_is_allowed(header))
+    if (!clock_is_allowed(header) || !reason_is_allowed(header))
         return fail(error, TBED_ERR_CLOCK, offsetof(struct tbed_disk_header, clock),
                     tbed_le32_load(header->clock));
     if (tbed_le64_load(header->file_id) == 0)
         return fail(error, TBED_ERR_FILE_ID, offsetof(struct tbed_disk_header, file_id), 0);
-    if (!tbed_bytes_are_zero(header->zero_116, sizeof header->zero_116))
-        return fail(error, TBED_ERR_HEADER_ZERO, offsetof(struct tbed_disk_header, zero_116), 0);
+    if (!tbed_bytes_are_zero(header->zero_117, sizeof header->zero_117))
+        return fail(error, TBED_ERR_HEADER_ZERO, offsetof(struct tbed_disk_header, zero_117), 0);
     return TBED_OK;
 }
 
@@ -105,6 +115,7 @@ static struct tbed_header_fields fields_of(const struct tbed_disk_header *header
         .anchor_realtime_ns = (int64_t)tbed_le64_load(header->anchor_realtime_ns),
         .anchor_monotonic_ns = tbed_le64_load(header->anchor_monotonic_ns),
         .resolution_ns = tbed_le32_load(header->resolution_ns),
+        .clock_reason = (enum tbed_clock_reason)header->clock_reason,
     };
     memcpy(fields.clock_unit, header->clock_unit, sizeof header->clock_unit);
     return fields;

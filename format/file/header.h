@@ -20,6 +20,7 @@ struct tbed_header_fields { /* the fields that never change, in host order */
     uint64_t anchor_monotonic_ns;
     char clock_unit[17];
     uint32_t resolution_ns; /* 0: a tick */
+    enum tbed_clock_reason clock_reason;
 };
 
 /* Fills the first 776 bytes of a new, zeroed header page: state open, one page claimed, stream 1 next. */

@@ -27,7 +27,8 @@ static const struct tbed_header_fields usual = {.page_nbytes = PAGE,
                                                 .anchor_ticks = 1,
                                                 .anchor_realtime_ns = -2,
                                                 .anchor_monotonic_ns = 3,
-                                                .resolution_ns = 4};
+                                                .resolution_ns = 4,
+                                                .clock_reason = TBED_CLOCK_ASKED_FOR};
 static const struct tbed_header_fields of_user = {
     .page_nbytes = PAGE, .file_id = 1, .clock = TBED_CLOCK_USER, .clock_unit = "sixteen letters!"};
 
@@ -116,6 +117,7 @@ static void a_new_header_has_its_fields(void **state)
     assert_true(fields.anchor_ticks == 1 && fields.anchor_realtime_ns == -2 &&
                 fields.anchor_monotonic_ns == 3);
     assert_int_equal(fields.resolution_ns, 4);
+    assert_int_equal(fields.clock_reason, TBED_CLOCK_ASKED_FOR);
     make(&of_user);
     assert_int_equal(tbed_header_check(page, PAGE, &fields, &error), TBED_OK);
     assert_string_equal(fields.clock_unit, "sixteen letters!");
@@ -155,7 +157,7 @@ static const struct {
     {false, 112, 4, 1000000000, TBED_OK},
     {false, 112, 4, 1000000001, TBED_ERR_CLOCK},
     {false, 112, 4, 0, TBED_OK},
-    {false, 116, 1, 1, TBED_ERR_HEADER_ZERO},
+    {false, 117, 1, 1, TBED_ERR_HEADER_ZERO},
     {false, 247, 1, 1, TBED_ERR_HEADER_ZERO},
     {true, 64, 8, 0, TBED_OK},
     {true, 64, 8, 1000, TBED_ERR_CLOCK},
@@ -179,7 +181,7 @@ static void expect_case(size_t i)
     if (status == TBED_ERR_CLOCK)
         expect(status, 56, get(56, 4));
     else if (status == TBED_ERR_HEADER_ZERO)
-        expect(status, 116, 0);
+        expect(status, 117, 0);
     else
         expect(status, offset, cases[i].value);
 }
@@ -193,6 +195,26 @@ static void each_field_has_its_limits(void **state)
         mend();
         expect_case(i);
     }
+}
+
+static void a_reason_fits_its_clock(void **state)
+{
+    static const uint32_t highest[] = {[TBED_CLOCK_X86_TSC] = TBED_CLOCK_ASKED_FOR,
+                                       [TBED_CLOCK_ARM64_VIRTUAL] = TBED_CLOCK_ASKED_FOR,
+                                       [TBED_CLOCK_MONOTONIC] = TBED_CLOCK_NOT_STEADY,
+                                       [TBED_CLOCK_USER] = TBED_CLOCK_UNTOLD};
+    (void)state;
+    for (uint32_t clock = TBED_CLOCK_X86_TSC; clock <= TBED_CLOCK_USER; clock++)
+        for (uint32_t reason = 0; reason < 256; reason++) {
+            make(clock == TBED_CLOCK_USER ? &of_user : &usual);
+            put(56, clock, 4);
+            put(116, reason, 1);
+            mend();
+            if (reason <= highest[clock])
+                expect(TBED_OK, 0, 0);
+            else
+                expect(TBED_ERR_CLOCK, 56, clock);
+        }
 }
 
 static void each_end_of_the_id_space_is_fixed(void **state)
@@ -257,6 +279,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_header_has_its_fields),
         cmocka_unit_test(each_field_has_its_limits),
+        cmocka_unit_test(a_reason_fits_its_clock),
         cmocka_unit_test(each_end_of_the_id_space_is_fixed),
         cmocka_unit_test(the_checksum_is_at_the_end_of_the_header),
         cmocka_unit_test(a_file_that_ends_in_its_header_is_cut),

@@ -265,7 +265,7 @@ static void restore(const struct mutant *mutant)
     header->metadata_id = tbed_le32_make(TBED_ID_METADATA);
     header->max_id = tbed_le32_make(TBED_ID_MAX);
     header->resolution_ns = tbed_le32_make(0);
-    memset(header->zero_116, 0, sizeof header->zero_116);
+    memset(header->zero_117, 0, sizeof header->zero_117);
     for (size_t at = mutant->page_nbytes; mutant->nbytes - at >= mutant->page_nbytes;
          at += mutant->page_nbytes)
         restore_page(mutant, mutant->bytes + at);

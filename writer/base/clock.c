@@ -65,17 +65,22 @@ bool tbed_clock_list_has_tsc(const char *names)
  * A kernel that finds the counters of its processors to differ, or to stop, no longer offers them as a clock; nor does one
  * under a hypervisor that says so. Where the list cannot be read, the processor's word counts.
  */
-static bool kernel_trusts_counter(void)
+bool tbed_clock_is_offered(const char *path)
 {
-#if defined(__x86_64__)
     char names[256];
-    int fd = open("/sys/devices/system/clocksource/clocksource0/available_clocksource", O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return true;
     ssize_t nbytes = read(fd, names, sizeof names - 1);
     close(fd);
     names[nbytes > 0 ? nbytes : 0] = 0;
     return nbytes <= 0 || tbed_clock_list_has_tsc(names);
+}
+
+static bool kernel_offers_counter(void)
+{
+#if defined(__x86_64__)
+    return tbed_clock_is_offered("/sys/devices/system/clocksource/clocksource0/available_clocksource");
 #else
     return true;
 #endif
@@ -92,11 +97,15 @@ enum tbed_clock tbed_clock_of_machine(void)
 #endif
 }
 
-enum tbed_clock tbed_clock_pick(enum tbed_clock wanted)
+enum tbed_clock tbed_clock_pick(enum tbed_clock wanted, enum tbed_clock_reason *reason_ret)
 {
-    if (wanted != TBED_CLOCK_AUTO)
+    if (wanted != TBED_CLOCK_AUTO) {
+        *reason_ret = wanted == TBED_CLOCK_USER ? TBED_CLOCK_UNTOLD : TBED_CLOCK_ASKED_FOR;
         return wanted;
-    return kernel_trusts_counter() ? tbed_clock_of_machine() : TBED_CLOCK_MONOTONIC;
+    }
+    enum tbed_clock counter = tbed_clock_of_machine();
+    *reason_ret = counter == TBED_CLOCK_MONOTONIC ? TBED_CLOCK_NOT_STEADY : TBED_CLOCK_BY_DEFAULT;
+    return counter;
 }
 
 uint64_t tbed_clock_now(const struct tbed_clock_state *clock)
@@ -163,15 +172,15 @@ void tbed_clock_start(struct tbed_clock_state *clock, const struct tbed_writer_o
         given_start(clock, options, fields);
         return;
     }
-    begin(clock, options->clock != TBED_CLOCK_AUTO ? options->clock : tbed_clock_of_machine(), fields);
+    begin(clock, tbed_clock_pick(options->clock, &fields->clock_reason), fields);
 }
 
-void tbed_clock_settle(struct tbed_clock_state *clock, const struct tbed_writer_options *options,
-                       struct tbed_header_fields *fields)
+void tbed_clock_settle(struct tbed_clock_state *clock, struct tbed_header_fields *fields)
 {
-    bool is_ours = options->clock == TBED_CLOCK_AUTO && !options->given_ticks;
-    if (is_ours && clock->kind != TBED_CLOCK_MONOTONIC && !kernel_trusts_counter())
-        begin(clock, TBED_CLOCK_MONOTONIC, fields);
+    if (fields->clock_reason != TBED_CLOCK_BY_DEFAULT || kernel_offers_counter())
+        return;
+    fields->clock_reason = TBED_CLOCK_NOT_OFFERED;
+    begin(clock, TBED_CLOCK_MONOTONIC, fields);
 }
 
 static uint64_t measured_rate(const struct tbed_clock_state *clock, const struct tbed_header_fields *fields)

@@ -43,8 +43,7 @@ static uint64_t tick_now(const struct tbed_header_fields *fields)
 {
     if (fields->clock == TBED_CLOCK_MONOTONIC && fields->anchor_monotonic_ns != 0)
         return tbed_monotonic_ns();
-    bool is_counter =
-        fields->clock == tbed_clock_pick(TBED_CLOCK_AUTO) && fields->clock != TBED_CLOCK_MONOTONIC;
+    bool is_counter = fields->clock == tbed_clock_of_machine() && fields->clock != TBED_CLOCK_MONOTONIC;
     return is_counter && fields->anchor_monotonic_ns != 0 ? tbed_counter_read() : UINT64_MAX;
 }
 

@@ -27,7 +27,7 @@ static uint32_t log2_of(uint32_t power_of_two)
 static void header_fill(struct tbed_file *file, const struct tbed_writer_options *options)
 {
     file->fields.file_id = tbed_file_id_make();
-    tbed_clock_settle(&file->clock, options, &file->fields);
+    tbed_clock_settle(&file->clock, &file->fields);
     if (file->fields.clock == TBED_CLOCK_USER && options->user_clock_unit != NULL)
         snprintf(file->fields.clock_unit, sizeof file->fields.clock_unit, "%s", options->user_clock_unit);
     tbed_clock_rate(&file->clock, &file->fields);

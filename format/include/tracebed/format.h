@@ -65,6 +65,14 @@ enum tbed_clock {                      /* section 3.1 */
                   TBED_CLOCK_USER = 4,
 };
 
+enum tbed_clock_reason {                        /* section 3.1: why a trace has its clock */
+                         TBED_CLOCK_UNTOLD = 0, /* ticks are given, or the clock is the program's own */
+                         TBED_CLOCK_BY_DEFAULT = 1,
+                         TBED_CLOCK_ASKED_FOR = 2,
+                         TBED_CLOCK_NOT_OFFERED = 3, /* the kernel does not offer the machine's counter */
+                         TBED_CLOCK_NOT_STEADY = 4,  /* the machine has no counter that is steady */
+};
+
 enum tbed_block_kind { /* section 4 */
                        TBED_BLOCK_NONE = 0,
                        TBED_BLOCK_EVENTS = 1,

@@ -74,6 +74,7 @@ void tbed_reader_info_sized(const struct tbed_reader *reader, struct tbed_trace_
         .shut = reader->shut,
         .writer_count = reader->has_counters ? tbed_word_load(&header->writer_count) : 0,
         .clock = reader->header.clock,
+        .clock_reason = reader->header.clock_reason,
         .ticks_per_second = reader->header.ticks_per_second,
         .event_block_count = reader->index.lists[TBED_BLOCK_EVENTS].count,
         .string_block_count = reader->index.lists[TBED_BLOCK_STRINGS].count,

@@ -86,8 +86,7 @@ struct tbed_trace_info {
     uint64_t unwritten_page_count;     /* claimed but never used */
     uint64_t interrupted_record_count; /* by writers that were killed; counted by tbed_reader_verify() */
     uint32_t stream_count;             /* streams with blocks or a STREAM record */
-    /* Over all event blocks; for unsealed blocks the last tick is found by walking them. Given ticks start at the header's
-     * anchor: the first tick of an imported profile is 0, its start. */
+    /* Over all event blocks; unsealed ones are walked. Given ticks start at the header's anchor, those of a profile at 0. */
     uint64_t first_tick, last_tick;
     uint64_t drops[TBED_DROP_CAUSE_COUNT];
     /* Counted by tbed_reader_verify(): events of later versions, and events with a tick below that of the previous one. */
@@ -97,10 +96,10 @@ struct tbed_trace_info {
     uint32_t series_number;
     uint64_t series_id, previous_file_id; /* the latter is 0 in the first file */
     uint32_t series_failed_count; /* rotations that failed while this file was running; a lower bound */
-    /* Precision of times; smaller differences only give the order. 1: exact to the tick. */
-    uint64_t resolution_ticks;
+    uint64_t resolution_ticks;    /* smaller differences only give the order; 1: exact to the tick */
     /* Counted by tbed_reader_verify(): all events, and the application's own. Of a packed file, its size; 0: it is plain. */
     uint64_t event_count, application_event_count, packed_nbytes;
+    enum tbed_clock_reason clock_reason;
 };
 static inline void tbed_reader_info(const struct tbed_reader *reader, struct tbed_trace_info *info_ret);
 

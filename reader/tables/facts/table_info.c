@@ -76,9 +76,12 @@ static void put_file(struct table_rows *rows, const struct tbed_reader *reader,
 static void put_clock(struct table_rows *rows, const struct tbed_trace_info *info)
 {
     static const char *const kinds[] = {"auto", "x86_tsc", "arm64_virtual", "monotonic", "user"};
+    static const char *const reasons[] = {NULL, "default", "asked_for", "counter_not_offered",
+                                          "counter_not_steady"};
     put_text(rows, "clock.kind", info->clock <= TBED_CLOCK_USER ? kinds[info->clock] : NULL);
     put_u64(rows, "clock.ticks_per_second", info->ticks_per_second);
     put_text(rows, "clock.unit", info->clock == TBED_CLOCK_USER ? info->clock_unit : NULL);
+    put_text(rows, "clock.reason", reasons[info->clock_reason]);
 }
 
 static void put_time(struct table_rows *rows, const struct tbed_reader *reader,

@@ -140,6 +140,19 @@ static const char *clock_name(enum tbed_clock clock)
     return clock < sizeof names / sizeof names[0] && names[clock] != NULL ? names[clock] : "unknown";
 }
 
+/* That a clock is the default needs no words. */
+static void put_clock_reason(enum tbed_clock_reason reason)
+{
+    static const char *const texts[] = {
+        [TBED_CLOCK_ASKED_FOR] = "It was asked for.",
+        [TBED_CLOCK_NOT_OFFERED] = "The kernel does not offer the time stamp counter as a clock.",
+        [TBED_CLOCK_NOT_STEADY] = "The processor has no steady time stamp counter."};
+    if (reason >= sizeof texts / sizeof texts[0] || texts[reason] == NULL)
+        return;
+    put_field("");
+    puts(texts[reason]);
+}
+
 static void put_clock(const struct state *state)
 {
     const struct tbed_trace_info *info = &state->info;
@@ -153,6 +166,7 @@ static void put_clock(const struct state *state)
         tool_print_text(stdout, info->clock_unit, strlen(info->clock_unit), 0);
     }
     putchar('\n');
+    put_clock_reason(info->clock_reason);
 }
 
 static double duration_ns(const struct state *state)
@@ -464,11 +478,14 @@ static void put_text(const struct state *state)
 static void json_clock(struct tbed_json *out, const struct state *state)
 {
     static const char *const kinds[] = {"auto", "x86_tsc", "arm64_virtual", "monotonic", "user"};
+    static const char *const reasons[] = {NULL, "default", "asked_for", "counter_not_offered",
+                                          "counter_not_steady"};
     const struct tbed_trace_info *info = &state->info;
     tbed_json_object_open(out, "clock");
     tbed_json_string(out, "kind", info->clock <= TBED_CLOCK_USER ? kinds[info->clock] : NULL);
     tbed_json_u64(out, "ticks_per_second", info->ticks_per_second);
     tbed_json_string(out, "unit", info->clock == TBED_CLOCK_USER ? info->clock_unit : NULL);
+    tbed_json_string(out, "reason", reasons[info->clock_reason]);
     tbed_json_object_close(out);
 }
 

@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -281,7 +282,8 @@ static void a_reading_lies_between_two_others(void **state)
     static const enum tbed_clock kinds[] = {TBED_CLOCK_MONOTONIC, TBED_CLOCK_USER, TBED_CLOCK_AUTO};
     (void)state;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        struct tbed_clock_state clock = {.kind = tbed_clock_pick(kinds[i]), .user = user_clock};
+        enum tbed_clock_reason reason;
+        struct tbed_clock_state clock = {.kind = tbed_clock_pick(kinds[i], &reason), .user = user_clock};
         struct timespec real;
         uint64_t ticks = tbed_clock_now(&clock), ns = tbed_monotonic_ns();
         clock_gettime(CLOCK_REALTIME, &real);
@@ -389,8 +391,7 @@ static void only_a_trace_with_the_same_clock_is_joined(void **state)
         if (cases[i].clock_s < (double)uptime_s && cases[i].ticks_s < (double)uptime_s)
             assert_int_equal(joins(TBED_CLOCK_MONOTONIC, cases[i].ticks_s, cases[i].clock_s), cases[i].joins);
     assert_false(joins(TBED_CLOCK_USER, 0, 0));
-    assert_false(
-        joins(TBED_CLOCK_X86_TSC + TBED_CLOCK_ARM64_VIRTUAL - tbed_clock_pick(TBED_CLOCK_AUTO), 0, 0));
+    assert_false(joins(TBED_CLOCK_X86_TSC + TBED_CLOCK_ARM64_VIRTUAL - tbed_clock_of_machine(), 0, 0));
     struct tbed_clock_state user = {.user = user_clock}, annotating = {.is_given = true};
     struct tbed_header_fields fields = {
         .clock = TBED_CLOCK_USER, .anchor_monotonic_ns = 1, .anchor_ticks = 123, .ticks_per_second = 1};
@@ -452,6 +453,45 @@ static void the_kernels_list_of_clocks_is_read_by_names(void **state)
         assert_false(tbed_clock_list_has_tsc(without[i]));
 }
 
+static bool is_offered(const char *names)
+{
+    char path[] = "/tmp/tracebed-clocks-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, names, strlen(names)), strlen(names));
+    close(fd);
+    bool result = tbed_clock_is_offered(path);
+    unlink(path);
+    return result;
+}
+
+static void a_counter_that_the_kernel_does_not_list_is_not_offered(void **state)
+{
+    (void)state;
+    char many[400];
+    memset(many, 'x', sizeof many);
+    memcpy(many + sizeof many - 5, " tsc", 5);
+    assert_true(is_offered("kvm-clock tsc acpi_pm \n"));
+    assert_false(is_offered("kvm-clock acpi_pm \n"));
+    assert_false(is_offered(many)); /* beyond what is read */
+    assert_true(is_offered(""));    /* the kernel does not say */
+    assert_true(tbed_clock_is_offered("/proc/self/no such file"));
+    assert_true(tbed_clock_is_offered("/")); /* cannot be read */
+}
+
+static void a_clock_has_a_reason(void **state)
+{
+    enum tbed_clock_reason reason = TBED_CLOCK_UNTOLD;
+    (void)state;
+    assert_int_equal(tbed_clock_pick(TBED_CLOCK_MONOTONIC, &reason), TBED_CLOCK_MONOTONIC);
+    assert_int_equal(reason, TBED_CLOCK_ASKED_FOR);
+    assert_int_equal(tbed_clock_pick(TBED_CLOCK_USER, &reason), TBED_CLOCK_USER);
+    assert_int_equal(reason, TBED_CLOCK_UNTOLD);
+    bool is_counter = tbed_clock_pick(TBED_CLOCK_AUTO, &reason) != TBED_CLOCK_MONOTONIC;
+    assert_int_equal(is_counter, reason == TBED_CLOCK_BY_DEFAULT);
+    assert_int_equal(tbed_clock_of_machine() == TBED_CLOCK_MONOTONIC, reason == TBED_CLOCK_NOT_STEADY);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -469,6 +509,8 @@ int main(void)
         cmocka_unit_test(given_ticks_read_no_clock),
         cmocka_unit_test(a_clock_has_its_rate),
         cmocka_unit_test(the_kernels_list_of_clocks_is_read_by_names),
+        cmocka_unit_test(a_counter_that_the_kernel_does_not_list_is_not_offered),
+        cmocka_unit_test(a_clock_has_a_reason),
         cmocka_unit_test(only_a_trace_with_the_same_clock_is_joined),
         cmocka_unit_test(a_line_that_nobody_reads_costs_the_program_nothing),
     };
