@@ -58,6 +58,12 @@ static const char help[] =
     "                         tells (perf_event_open); 'report --on-cpu' leaves this\n"
     "                         time out\n"
     "\n"
+    "Clock:\n"
+    "      --clock=WHICH      take times from WHICH: tsc, the processor's time stamp\n"
+    "                         counter, or monotonic, the kernel's CLOCK_MONOTONIC\n"
+    "                         (default: the counter of the processor, if that and the\n"
+    "                         kernel say that it is steady)\n"
+    "\n"
     "Limits:\n"
     "      --max-size=SIZE    limit the trace to SIZE (default: 64G); later events\n"
     "                         are dropped and counted\n"
@@ -105,10 +111,11 @@ enum {
     OPTION_PACK,
     OPTION_RUBY,
     OPTION_OFF_CPU,
+    OPTION_CLOCK,
 };
 
 struct options {
-    const char *output;
+    const char *output, *clock; /* 'clock': NULL, "tsc" or "monotonic" */
     bool off_cpu, force, command_line, verbose, pack;
     struct record_allocations allocations;
     struct record_functions functions;
@@ -159,6 +166,10 @@ static bool take(struct options *options, int option)
                                                "--ruby: expected a list of light, full, none and calls");
     case OPTION_OFF_CPU:
         return options->off_cpu = true;
+    case OPTION_CLOCK:
+        options->clock = optarg;
+        return usage_unless(strcmp(optarg, "tsc") == 0 || strcmp(optarg, "monotonic") == 0,
+                            "--clock: expected tsc or monotonic");
     case OPTION_DEPTH:
         return record_functions_depth(&options->functions, optarg);
     case OPTION_MAX_SIZE:
@@ -223,6 +234,7 @@ static int parse(int argc, char **argv, struct options *options)
         {"pack", no_argument, NULL, OPTION_PACK},
         {"ruby", optional_argument, NULL, OPTION_RUBY},
         {"off-cpu", no_argument, NULL, OPTION_OFF_CPU},
+        {"clock", required_argument, NULL, OPTION_CLOCK},
         TOOL_COMMON_OPTIONS,
         {0},
     };
@@ -297,6 +309,25 @@ static void store_command_line(struct tbed_writer *writer, char **argv)
     free(text);
 }
 
+static enum tbed_clock clock_of(const struct options *options)
+{
+    if (options->clock == NULL)
+        return TBED_CLOCK_AUTO;
+    return strcmp(options->clock, "tsc") == 0 ? TBED_CLOCK_X86_TSC : TBED_CLOCK_MONOTONIC;
+}
+
+static bool cannot_create(const struct options *options, const struct tbed_error *error)
+{
+    if (error->status == TBED_ERR_ARGUMENT && clock_of(options) == TBED_CLOCK_X86_TSC) {
+        tool_complain("--clock=tsc: this processor has no steady time stamp counter");
+        return false;
+    }
+    tool_complain_error(options->output, error);
+    if (error->status == TBED_ERR_EXISTS)
+        tool_hint("Use -f to replace it, or -o FILE to write another file.");
+    return false;
+}
+
 /* Creates and closes the trace before the program starts; every process of the program then joins it. */
 static bool create_trace(const struct options *options, char **argv, char path_ret[PATH_MAX])
 {
@@ -309,13 +340,10 @@ static bool create_trace(const struct options *options, char **argv, char path_r
         .max_file_nbytes = options->limits.max_nbytes,
         .ring_nbytes = options->limits.ring_nbytes,
         .process_name = "tracebed record",
+        .clock = clock_of(options),
     };
-    if (tbed_writer_open(options->output, &writer_options, &writer, &error) != TBED_OK) {
-        tool_complain_error(options->output, &error);
-        if (error.status == TBED_ERR_EXISTS)
-            tool_hint("Use -f to replace it, or -o FILE to write another file.");
-        return false;
-    }
+    if (tbed_writer_open(options->output, &writer_options, &writer, &error) != TBED_OK)
+        return cannot_create(options, &error);
     if (options->command_line)
         store_command_line(writer, argv);
     tbed_writer_close(writer);
@@ -336,18 +364,27 @@ static int cannot_start(const char *name, int error)
     return error == ENOENT ? RECORD_NOT_FOUND : RECORD_NOT_EXECUTABLE;
 }
 
+/* A trace that is there has its clock; the files of a series are made by the program. */
+static void clock_environment_set(const struct options *options, const char *name)
+{
+    if (options->clock != NULL)
+        setenv(name, options->clock, 1);
+}
+
 static void set_environment(const struct options *options, const char *library, const char *trace)
 {
     if (options->is_ruby) {
         record_ruby_environment_set(&options->ruby, library, trace);
         record_limits_environment_set(&options->limits, "TRACEBED_RUBY_MAX");
         record_series_environment_set(&options->series, "TRACEBED_RUBY_ROTATE");
+        clock_environment_set(options, "TRACEBED_RUBY_CLOCK");
         return;
     }
     record_environment_set(library, trace);
     record_allocations_set(&options->allocations);
     record_limits_environment_set(&options->limits, "TRACEBED_PRELOAD_MAX");
     record_series_environment_set(&options->series, "TRACEBED_PRELOAD_ROTATE");
+    clock_environment_set(options, "TRACEBED_PRELOAD_CLOCK");
     record_functions_environment_set(&options->functions);
 }
 

@@ -87,6 +87,15 @@ static void read_rotation(struct tbed_writer_options *options)
     options->rotate_keep = *end == ',' ? (uint32_t)strtoul(end + 1, &end, 10) : 0;
 }
 
+static void read_clock(struct tbed_writer_options *options)
+{
+    const char *clock = getenv(PRELOAD_ENV_CLOCK);
+    if (clock != NULL && strcmp(clock, "tsc") == 0)
+        options->clock = TBED_CLOCK_X86_TSC;
+    else if (clock != NULL && strcmp(clock, "monotonic") == 0)
+        options->clock = TBED_CLOCK_MONOTONIC;
+}
+
 /* A series cannot be joined: a process that finds the path taken begins a series of its own beside it. */
 static enum tbed_status open_file(const char *path, const struct tbed_writer_options *options,
                                   struct tbed_error *error)
@@ -124,6 +133,7 @@ static bool open_writer(void)
     }
     read_mode();
     read_rotation(&options);
+    read_clock(&options);
     if (most != NULL)
         options.max_file_nbytes = strtoull(most, NULL, 10);
     preload_signals_begin();

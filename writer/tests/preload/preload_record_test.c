@@ -250,6 +250,37 @@ static void a_series_of_files_has_everything(void **state)
     assert_true(count >= 2);
 }
 
+static struct tbed_trace_info info_of(const char *name)
+{
+    struct tbed_reader *reader = test_reader_open(in_folder(name), true);
+    struct tbed_trace_info info;
+    tbed_reader_info(reader, &info);
+    tbed_reader_close(reader);
+    return info;
+}
+
+/* A trace is made by us, the files of a series by the program. */
+static void a_trace_has_the_clock_that_was_asked_for(void **state)
+{
+    (void)state;
+    RECORD(0, "", "true");
+    struct tbed_trace_info usual = info_of("run.tbed");
+    assert_int_not_equal(usual.clock_reason, TBED_CLOCK_ASKED_FOR);
+    RECORD(0, "", "--clock=monotonic", "true");
+    struct tbed_trace_info asked = info_of("run.tbed");
+    assert_int_equal(asked.clock, TBED_CLOCK_MONOTONIC);
+    assert_int_equal(asked.clock_reason, TBED_CLOCK_ASKED_FOR);
+    RECORD(0, "", "--clock=monotonic", "--rotate=1M", "true");
+    asked = info_of("run.tbed");
+    assert_int_equal(asked.clock, TBED_CLOCK_MONOTONIC);
+    assert_int_equal(asked.clock_reason, TBED_CLOCK_ASKED_FOR);
+    if (usual.clock_reason == TBED_CLOCK_NOT_STEADY || usual.clock == TBED_CLOCK_ARM64_VIRTUAL)
+        RECORD(2, "no steady time stamp counter", "--clock=tsc", "true");
+    else
+        RECORD(0, "", "--clock=tsc", "true");
+    RECORD(2, "expected tsc or monotonic", "--clock=hpet", "true");
+}
+
 static void libraries_that_the_user_preloads_are_kept(void **state)
 {
     (void)state;
@@ -345,6 +376,7 @@ int main(void)
         cmocka_unit_test_setup(an_existing_file_is_replaced_only_when_forced, set_up),
         cmocka_unit_test_setup(the_command_line_is_stored_only_when_asked, set_up),
         cmocka_unit_test_setup(a_series_of_files_has_everything, set_up),
+        cmocka_unit_test_setup(a_trace_has_the_clock_that_was_asked_for, set_up),
         cmocka_unit_test_setup(libraries_that_the_user_preloads_are_kept, set_up),
         cmocka_unit_test_setup(recording_in_a_recorded_program_goes_to_its_own_trace, set_up),
         cmocka_unit_test_setup(signals_sent_to_us_reach_the_program, set_up),

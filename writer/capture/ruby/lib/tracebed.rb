@@ -39,21 +39,25 @@ module Tracebed
     #                 and so on are the closed ones. Cannot be combined with join or ring_nbytes
     # rotate_seconds:: does the same when the file reaches this age
     # rotate_keep:: the number of closed files to keep; +nil+ keeps all
+    # clock::       where the times of a new trace come from: +:tsc+, the processor's time stamp counter, or +:monotonic+;
+    #               +nil+ takes the processor's counter if it is steady and the kernel offers it
     # process_name:: the name of the process in the trace
     # exact::       +false+ takes locations from Ruby's public functions, as in Ruby versions with unknown internals
     # check::       a file for counts of (location, line, path) as reported by those functions; for tests
     #
     # Raises Tracebed::Error if the trace cannot be created, or if a recording is already under way.
     def start(path, allocations: :light, calls: false, objects: false, overwrite: false, join: false,
-              ring_nbytes: nil, max_nbytes: nil, rotate_nbytes: nil, rotate_seconds: nil, rotate_keep: nil, process_name: File.basename($PROGRAM_NAME), exact: true, check: nil)
+              ring_nbytes: nil, max_nbytes: nil, rotate_nbytes: nil, rotate_seconds: nil, rotate_keep: nil, clock: nil, process_name: File.basename($PROGRAM_NAME), exact: true, check: nil)
       unless [:light, :full, nil].include?(allocations)
         raise ArgumentError, "allocations: #{allocations.inspect}, not :light, :full or nil"
       end
+      raise ArgumentError, "clock: #{clock.inspect}, not :tsc, :monotonic or nil" unless [:tsc, :monotonic, nil].include?(clock)
+
       open_trace(File.expand_path(path),
                  { allocations: allocations, calls: calls, objects: objects, overwrite: overwrite, join: join,
                    ring_nbytes: ring_nbytes, max_nbytes: max_nbytes, rotate_nbytes: rotate_nbytes,
-                   rotate_seconds: rotate_seconds, rotate_keep: rotate_keep, process_name: process_name, exact: exact,
-                   check: check })
+                   rotate_seconds: rotate_seconds, rotate_keep: rotate_keep, clock: clock, process_name: process_name,
+                   exact: exact, check: check })
       return nil unless block_given?
 
       begin

@@ -479,6 +479,7 @@ rescue kind => e
   e.message
 end
 refused(ArgumentError) { Tracebed.start("a.tbed", allocations: :some) }
+refused(ArgumentError) { Tracebed.start("a.tbed", clock: :hpet) }
 abort "no place" unless refused(Tracebed::Error) { Tracebed.start("no/such/place.tbed") }.include?("no/such/place.tbed")
 abort "value" unless Tracebed.start("a.tbed") { 7 } == 7
 abort "kept" unless refused(Tracebed::Error) { Tracebed.start("a.tbed") }.include?("exists")
@@ -529,6 +530,10 @@ def test_record(folder):
     run([TRACEBED, "record", "-f", "--ruby=full", "--rotate=256K,3", "ruby", "many.rb"], folder)
     closed = [path.name for path in pathlib.Path(folder).glob("run.tbed.0*")]
     need(len(closed) == 3 and all("intact" in verify(folder, name) for name in closed), f"not the newest three: {closed}")
+    for options in ([], ["--rotate=1M"]):
+        run([TRACEBED, "record", "-f", "--ruby", "--clock=monotonic", *options, "ruby", "work.rb"], folder, status=3)
+        info = run([TRACEBED, "info", "run.tbed"], folder)
+        need(re.search(r"CLOCK_MONOTONIC.*\n +It was asked for\.", info), info)
     run(["ruby", "work.rb"], folder, status=3,
         env={"RUBYOPT": "-W0 -rtracebed/auto", "TRACEBED_RUBY_FILE": f"{folder}/opt.tbed"})
     need("intact" in verify(folder, "opt.tbed"), "not closed")

@@ -74,6 +74,14 @@ static uint64_t slot_nbytes(void)
     return NIL_P(nbytes) ? 40 : NUM2ULL(nbytes);
 }
 
+static enum tbed_clock clock_of(VALUE options)
+{
+    VALUE clock = option(options, "clock");
+    if (NIL_P(clock))
+        return TBED_CLOCK_AUTO;
+    return is_symbol(clock, "tsc") ? TBED_CLOCK_X86_TSC : TBED_CLOCK_MONOTONIC;
+}
+
 static void open_writer(const char *path, VALUE options)
 {
     VALUE name = option(options, "process_name"), ring = option(options, "ring_nbytes");
@@ -91,6 +99,7 @@ static void open_writer(const char *path, VALUE options)
         .rotate_nbytes = NIL_P(size) ? 0 : NUM2ULL(size),
         .rotate_interval_ns = NIL_P(seconds) ? 0 : (uint64_t)(NUM2DBL(seconds) * 1e9),
         .rotate_keep = NIL_P(keep) ? 0 : NUM2UINT(keep),
+        .clock = clock_of(options),
     };
     if (tbed_writer_open(path, &writer_options, &ruby_session.writer, &error) == TBED_OK)
         return;

@@ -9,6 +9,7 @@
 #   TRACEBED_RUBY_MAX          the maximum size of the trace in bytes
 #   TRACEBED_RUBY_ROTATE       a series of files: bytes, nanoseconds, closed files to keep, as in "67108864,0,10"; if
 #                              the trace is already in use, a program begins a series of its own next to it
+#   TRACEBED_RUBY_CLOCK        the clock of a new trace: tsc or monotonic
 #   TRACEBED_VERBOSE           prints a line about problems
 #
 # SPDX-License-Identifier: MIT
@@ -24,7 +25,8 @@ unless path.nil? || path.empty?
       path = [path, *1.upto(99).map { |i| "#{path}.#{Process.pid}#{"-#{i}" if i > 1}" }].find { |name| !File.exist?(name) }
     end
     Tracebed.start(path, join: rotate.nil?, **(series || {}), allocations: kind == "none" ? nil : kind.to_sym,
-                   calls: ENV["TRACEBED_RUBY_CALLS"] == "1", max_nbytes: ENV["TRACEBED_RUBY_MAX"]&.to_i)
+                   calls: ENV["TRACEBED_RUBY_CALLS"] == "1", max_nbytes: ENV["TRACEBED_RUBY_MAX"]&.to_i,
+                   clock: ENV["TRACEBED_RUBY_CLOCK"]&.to_sym)
   rescue LoadError, StandardError => e
     warn "tracebed: #{e.message}; the program runs on unrecorded" if ENV.key?("TRACEBED_VERBOSE")
   end
