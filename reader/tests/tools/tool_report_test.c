@@ -304,6 +304,9 @@ static void a_time_below_the_step_of_the_clock_is_not_shown(void **state)
     EXPECT(0, "\"duration_ns\":1,", "", "slowest", "--fastest", "--json", path);
     EXPECT(0, "The clock has steps of 26 ns; shorter times were not measured.\n", "", "histogram", "call",
            path);
+    EXPECT(0, ": 100 calls, <26 ns to 26 ns\n", "", "histogram", "call", path);
+    EXPECT(0, "\"clock_step_ns\":26.0,", "", "histogram", "--json", "call", path);
+    EXPECT(0, "\"clock_step_ns\":26.0,", "", "slowest", "--json", path);
     struct run run = RUN("slowest", "--limit=1", path);
     assert_silent_on(run.out, "The clock");
     end_run(&run);

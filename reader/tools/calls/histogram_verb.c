@@ -233,14 +233,16 @@ static void put_row(const struct histogram *histogram, size_t row, double most)
 
 static void put_head(const struct histogram *histogram)
 {
-    char least[32], most[32], calls[32];
+    char least[40], most[32], calls[32];
     for (size_t i = 0; i < histogram->side_count; i++) {
         const struct side *side = &histogram->sides[i];
         const char *path = tool_path(side->trace.path);
         tool_print_text(stdout, path, strlen(path), 0);
         printf(": %s calls", tool_format_count(calls, side->total));
         if (side->total > 0)
-            printf(", %s to %s", format_value(side, least, side->least),
+            printf(", %s to %s",
+                   side->has_short ? table_format_duration(&side->trace.clock, least, 0, 0)
+                                   : format_value(side, least, side->least),
                    format_value(side, most, side->most));
         putchar('\n');
         if (side->has_short)

@@ -53,21 +53,21 @@ static const char *format_effect(char buffer[32], double effect)
 }
 
 #define DURATION(name, side, of)                                                                             \
-    SHOWN_DURATION(name, duration_of(&row->difference->side, row->difference->side.of))
-#define SHOWN_DURATION(name, value)                                                                          \
+    SHOWN_DURATION(name, TBED_FIGURE_P50, duration_of(&row->difference->side, row->difference->side.of))
+#define SHOWN_DURATION(name, figure, value)                                                                  \
     TABLE_GETTER(get_##name, diff_calls_row, value)                                                          \
     static void show_##name(const struct table *table, const void *row, struct tool_buffer *text)            \
     {                                                                                                        \
-        show_duration(table, get_##name(table, row), text);                                                  \
+        show_duration(table, figure, get_##name(table, row), text);                                          \
     }
 
-static void show_duration(const struct table *table, struct table_value value, struct tool_buffer *text)
+static void show_duration(const struct table *table, enum tbed_figure figure, struct table_value value,
+                          struct tool_buffer *text)
 {
     const struct diff_calls *diff = table->context;
     char buffer[32];
     compare_append(text, "%s",
-                   value.is_unknown ? "-"
-                                    : compare_format(buffer, diff->runs, TBED_FIGURE_TIME, value.number));
+                   value.is_unknown ? "-" : compare_format(buffer, diff->runs, figure, value.number));
 }
 
 DURATION(p50_before, before, p50)
@@ -76,7 +76,7 @@ DURATION(p90_before, before, p90)
 DURATION(p90_after, after, p90)
 DURATION(p99_before, before, p99)
 DURATION(p99_after, after, p99)
-SHOWN_DURATION(magnitude, compare_number(true, row->magnitude))
+SHOWN_DURATION(magnitude, TBED_FIGURE_TIME, compare_number(true, row->magnitude))
 SHOWN(p90, percent_of(row->difference, row->difference->before.p90, row->difference->after.p90),
       compare_format_percent)
 SHOWN(p99, percent_of(row->difference, row->difference->before.p99, row->difference->after.p99),

@@ -107,6 +107,8 @@ static bool load_trace(struct tbed_comparison *comparison, struct compare_option
         tbed_reader_info(reader, &info);
         run->window = options->filter.window;
         run->resolution_ns = tbed_tick_span_to_ns(reader, info.resolution_ticks);
+        run->step_ns =
+            info.clock == TBED_CLOCK_USER ? 0 : tbed_tick_span_to_ns(reader, tbed_clock_step(reader));
         run->drop_count = tool_drops_total(info.drops);
         run->damage_count = tool_damage_count(reader);
         run->texts_left_out = tbed_reader_texts_left_out(reader);

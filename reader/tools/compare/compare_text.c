@@ -31,18 +31,24 @@ static const char *format_number(char buffer[32], double value)
 const char *compare_format(char buffer[32], const struct compare_run *run, enum tbed_figure figure,
                            double value)
 {
-    return is_time(run, figure) ? tool_format_time(buffer, value, run->resolution_ns)
-                                : format_number(buffer, value);
+    char time[32];
+    if (!is_time(run, figure))
+        return format_number(buffer, value);
+    bool is_short = figure == TBED_FIGURE_P50 && value > 0 && value < run->step_ns;
+    snprintf(buffer, 32, "%s%.30s", is_short ? "<" : "",
+             tool_format_time(time, is_short ? run->step_ns : value, run->resolution_ns));
+    return buffer;
 }
 
 const char *compare_format_change(char buffer[32], const struct compare_run *run, enum tbed_figure figure,
                                   int64_t change)
 {
     char size_text[32];
+    enum tbed_figure of = figure == TBED_FIGURE_P50 ? TBED_FIGURE_TIME : figure;
     double size = fabs((double)change);
     if (change == 0)
         return "0";
-    snprintf(buffer, 32, "%c%.30s", change < 0 ? '-' : '+', compare_format(size_text, run, figure, size));
+    snprintf(buffer, 32, "%c%.30s", change < 0 ? '-' : '+', compare_format(size_text, run, of, size));
     return buffer;
 }
 

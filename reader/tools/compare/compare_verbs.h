@@ -71,6 +71,7 @@ struct compare_run {
     uint64_t drop_count, damage_count, texts_left_out;
     struct tool_filter_window window; /* of the options in this file */
     double resolution_ns;             /* digits below this are not shown */
+    double step_ns;                   /* of the clock; shorter calls were not measured */
 };
 
 /* Creates a comparison without runs; exits with status 2 if there is no memory. */
@@ -91,7 +92,7 @@ void compare_put_warnings(const struct compare_run *run);
 
 /* ---- Figures ---- */
 
-/* "1.24 ms", or "12,345" if the figure or the clock counts. */
+/* "1.24 ms", or "12,345" if the figure or the clock counts; P50 below the step of the clock is "<26.0 ns". */
 const char *compare_format(char buffer[32], const struct compare_run *run, enum tbed_figure figure,
                            double value);
 /* The same with its sign, "+1.24 ms"; "0" for none. */

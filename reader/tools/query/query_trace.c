@@ -126,6 +126,8 @@ void query_json_open(struct tbed_json *json, const struct query *query, const st
 
 void query_json_close(struct tbed_json *json, const struct query_trace *trace)
 {
+    if (trace->clock.is_time)
+        tbed_json_f64(json, "clock_step_ns", tbed_tick_span_to_ns(trace->reader, trace->clock.step_ticks));
     tbed_json_u64(json, "damage_count", tool_damage_count(trace->reader));
     tbed_json_object_close(json);
 }
