@@ -188,6 +188,90 @@ def test_exceptions(folder):
     output_of(folder, TRACEBED, "verify", "run.tbed")
 
 
+# The instructions of a machine begin and end spans by themselves, and leave them by an exception or a jump.
+JUMPS = r"""
+#include <csetjmp>
+static jmp_buf target;
+static void instruction(int depth, bool throws)
+{
+    TBED_BEGIN("life: instruction");
+    if (depth == 0 && throws)
+        throw depth;
+    if (depth == 0)
+        longjmp(target, 1);
+    instruction(depth - 1, throws);
+    TBED_END();
+}
+static void machine(bool throws)
+{
+    TBED_SPAN("life: machine");
+    volatile uint32_t depth = TBED_DEPTH();
+    if (throws) {
+        try { instruction(5, true); } catch (int) { TBED_END_TO(depth); }
+    } else if (setjmp(target) == 0) {
+        instruction(5, false);
+    } else {
+        TBED_END_TO(depth);
+    }
+    TBED_SPAN("life: after");
+}
+int main()
+{
+    for (int n = 0; n < 10; n++) {
+        TBED_SPAN("life: outer");
+        machine(n % 2 == 0);
+    }
+    return 0;
+}
+"""
+
+
+def rows_of(folder):
+    rows = json.loads(output_of(folder, TRACEBED, "report", "--json", "run.tbed"))["spans"]
+    output_of(folder, TRACEBED, "verify", "run.tbed")
+    return {row["name"]: row for row in rows}
+
+
+def test_jumps(folder):
+    """TBED_END_TO() ends what an exception or a jump has left, and nothing else."""
+    program = compile_program(folder, "program", "#include <tracebed/trace.h>\n" + JUMPS)
+    output_of(folder, program, TRACEBED="run.tbed")
+    rows = rows_of(folder)
+    counts = {name: (row["count"], row["never_ended_count"], row["unknown_begin_count"]) for name, row in rows.items()}
+    wanted = {"life: outer": (10, 0, 0), "life: machine": (10, 0, 0), "life: instruction": (60, 0, 0),
+              "life: after": (10, 0, 0)}
+    need(counts == wanted, f"{counts}")
+    need(rows["life: machine"]["total_ns"] <= rows["life: outer"]["total_ns"], f"not nested: {rows}")
+    need(rows["life: after"]["total_ns"] <= rows["life: machine"]["total_ns"], f"not nested: {rows}")
+
+
+FORK = r"""
+#include <sys/wait.h>
+#include <unistd.h>
+int main()
+{
+    TBED_SPAN("life: outer");
+    pid_t child = fork();
+    if (child == 0) {
+        usleep(20000);
+        TBED_INSTANT("life: child");
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+    return 0;
+}
+"""
+
+
+def test_fork(folder):
+    """A span that is open at a fork is one of the child from its first event on, which is its last here: no time counts twice."""
+    program = compile_program(folder, "program", "#include <tracebed/trace.h>\n" + FORK)
+    output_of(folder, program, TRACEBED="run.tbed")
+    row = rows_of(folder)["life: outer"]
+    need((row["count"], row["never_ended_count"]) == (2, 0), f"{row}")
+    need(row["total_ns"] == row["max_ns"] and row["max_ns"] >= 20000000, f"time counts twice: {row}")
+
+
 # Each allocates a block of a size of its own.
 ALLOCATES = r"""
 #include <stdlib.h>
