@@ -72,7 +72,7 @@ TBED_INLINE uint32_t tbed_category_id(struct tbed_category *category)
 #define TBED_OUTLINE_SLOW static __attribute__((noinline, unused, cold))
 #else
 /* A compiler that does not optimize inlines nothing, and stores a static function that is not used unless it is inline. */
-#define TBED_OUTLINE TBED_INLINE
+#define TBED_OUTLINE      TBED_INLINE
 #define TBED_OUTLINE_SLOW TBED_INLINE
 #endif
 
