@@ -132,13 +132,13 @@ static bool rescue(const struct tbed_guarded *range, uintptr_t address)
     __atomic_store_n(range->is_lost, true, __ATOMIC_SEQ_CST);
     if (range->nbytes - offset < nbytes)
         nbytes = range->nbytes - offset;
+    /* Before another thread, whose block may lie in the same window, can store events into it that nobody counts. */
+    if (range->file != NULL)
+        range->file->hooks->stop_recorders(range->file);
     if (!replace(range->start + offset, nbytes) && !replace(range->start, range->nbytes))
         return false;
-    if (range->file != NULL) {
-        __atomic_fetch_add(&range->file->drops.at_faults, offset != 0,
-                           __ATOMIC_RELAXED); /* not of the header */
-        range->file->hooks->stop_recorders(range->file);
-    }
+    if (range->file != NULL) /* not of the header */
+        __atomic_fetch_add(&range->file->drops.at_faults, offset != 0, __ATOMIC_RELAXED);
     return true;
 }
 
