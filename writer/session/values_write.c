@@ -1,5 +1,5 @@
 /*
- * Events with values off the fast path of trace_inline.h, and the ids of a site whose arguments have names.
+ * Events with values off the fast path of trace_packing_inline.h, and the ids of a site whose arguments have names.
  *
  * Source: spec/format.md, section 6.4.
  *
@@ -66,24 +66,6 @@ static size_t texts_measure(uint64_t kinds, const uint64_t *slots, uint32_t *siz
     return sum;
 }
 
-/* Most texts are short: a call of memcpy() would take longer than the copy. */
-static void text_copy(char *to, const char *text, size_t nbytes)
-{
-    if (nbytes > 64 || nbytes < 8) {
-        memcpy(to, text, nbytes);
-    } else if (nbytes < 16) {
-        memcpy(to, text, 8);
-        memcpy(to + nbytes - 8, text + nbytes - 8, 8);
-    } else {
-        if (nbytes > 32) {
-            memcpy(to + 16, text + 16, 16);
-            memcpy(to + nbytes - 32, text + nbytes - 32, 16);
-        }
-        memcpy(to, text, 16);
-        memcpy(to + nbytes - 16, text + nbytes - 16, 16);
-    }
-}
-
 static void slots_pack(char *to, uint64_t kinds, const uint64_t *slots, const uint32_t *sizes)
 {
     for (uint32_t types = (uint32_t)kinds; types != 0; types >>= 4) {
@@ -91,7 +73,7 @@ static void slots_pack(char *to, uint64_t kinds, const uint64_t *slots, const ui
         uint64_t bits = *slots++;
         if (TBED_TYPE_IS_TEXT(type)) {
             memcpy(to, sizes, 4);
-            text_copy(to + 4, slot_text(bits), *sizes);
+            tbed_text_copy(to + 4, slot_text(bits), *sizes);
             to += 4 + *sizes++;
             slots += type == TBED_TYPE_MEASURED;
         } else if (TBED_TYPE_NBYTES(type) == 4) {

@@ -9,7 +9,7 @@
 #ifndef TRACEBED_TRACE_INLINE_H
 #define TRACEBED_TRACE_INLINE_H
 
-#define TBED_INLINE static inline __attribute__((always_inline))
+#include <tracebed/trace_packing_inline.h>
 
 /* 0: disabled. */
 TBED_INLINE uint32_t tbed_category_generation(const struct tbed_category *category)
@@ -301,221 +301,6 @@ TBED_INLINE void tbed_do_counter(struct tbed_category *category, struct tbed_sit
         tbed_counter_i64(generation, site, value.value.i64);
 }
 
-/* ---- Values ---- */
-
-/* Fills the unused places behind the last value; it takes no space. */
-TBED_INLINE struct tbed_argument tbed_value_none(void)
-{
-    struct tbed_argument value;
-    value.type = 0;
-    value.name_id = TBED_ID_INVALID;
-    value.nbytes = 0;
-    value.value.u64 = 0;
-    return value;
-}
-
-#define TBED_NBYTES_UNMEASURED 0xFFFFFFFFu /* of a text: measure it up to its terminator */
-#define TBED_FORMAT_PLAIN      1u /* flags of a format: every text belongs to a %s without a precision */
-
-/* A text is as long as %s would print it, also for NULL. */
-TBED_INLINE struct tbed_argument tbed_value_measured(struct tbed_argument value)
-{
-    if (value.type == TBED_ARG_TEXT && value.nbytes == TBED_NBYTES_UNMEASURED) {
-        const char *text = value.value.text != NULL ? value.value.text : "(null)";
-        size_t nbytes = __builtin_strlen(text);
-        value.value.text = text;
-        value.nbytes = nbytes < TBED_NBYTES_UNMEASURED ? (uint32_t)nbytes : TBED_NBYTES_UNMEASURED - 1;
-    }
-    return value;
-}
-
-/*
- * An event's values on their way from the site: their bits, one after another, and for a text whose size is known
- * (type MEASURED) its size behind its address. What the compiler knows of them is one constant: their packed types, how
- * many bytes they take without the texts themselves, how many values there are, and whether a text is among them.
- */
-#define TBED_SLOTS_MAX           (2 * TBED_VALUES_MAX)
-#define TBED_VALUES_MAX          8
-#define TBED_TYPE_MEASURED       15u
-#define TBED_KINDS_HAS_TEXT      ((uint64_t)1 << 56)
-#define TBED_KINDS_NBYTES(kinds) ((size_t)((kinds) >> 32 & 0xFF))
-#define TBED_KINDS_COUNT(kinds)  ((uint32_t)((kinds) >> 48 & 0xFF))
-#define TBED_TYPE_IS_TEXT(type)  (((type)&7) == TBED_ARG_TEXT)
-#define TBED_TYPE_NBYTES(type)   ((type) < TBED_ARG_TEXT ? 8u : 4u)
-#define TBED_KINDS_TYPES(kinds)                                                                              \
-    ((uint32_t)(kinds) & ~((uint32_t)(kinds) << 1 & (uint32_t)(kinds)&0x88888888u))
-
-TBED_INLINE uint32_t tbed_packed_type(struct tbed_argument value)
-{
-    if (value.type == TBED_ARG_TEXT)
-        return value.nbytes == TBED_NBYTES_UNMEASURED ? (uint32_t)TBED_ARG_TEXT : TBED_TYPE_MEASURED;
-    bool is_narrow = value.type <= TBED_ARG_I64 && value.nbytes == 4;
-    return is_narrow ? value.type + TBED_PACKED_NARROW : value.type;
-}
-
-/* The value at 'index'. */
-TBED_INLINE uint64_t tbed_kind_of(struct tbed_argument value, unsigned index)
-{
-    if (value.type == 0)
-        return 0;
-    uint32_t type = tbed_packed_type(value);
-    return (uint64_t)type << 4 * index | (uint64_t)TBED_TYPE_NBYTES(type) << 32 | (uint64_t)1 << 48 |
-           (TBED_TYPE_IS_TEXT(type) ? TBED_KINDS_HAS_TEXT : 0);
-}
-
-/* Counts are summed up, flags are not. */
-TBED_INLINE uint64_t tbed_kinds_join(uint64_t kinds, uint64_t more)
-{
-    return kinds + more - (kinds & more & TBED_KINDS_HAS_TEXT);
-}
-
-TBED_INLINE uint64_t *tbed_slots_put(uint64_t *to, struct tbed_argument value)
-{
-    if (value.type == 0)
-        return to;
-    bool is_text = value.type == TBED_ARG_TEXT;
-    *to++ = !is_text && value.nbytes == 4 ? (uint32_t)value.value.u64 : value.value.u64;
-    if (is_text && value.nbytes != TBED_NBYTES_UNMEASURED)
-        *to++ = value.nbytes;
-    return to;
-}
-
-TBED_INLINE uint64_t tbed_kinds_of(struct tbed_argument a, struct tbed_argument b, struct tbed_argument c,
-                                   struct tbed_argument d, struct tbed_argument e, struct tbed_argument f,
-                                   struct tbed_argument g, struct tbed_argument h)
-{
-    uint64_t kinds = tbed_kinds_join(tbed_kind_of(a, 0), tbed_kind_of(b, 1));
-    kinds = tbed_kinds_join(tbed_kinds_join(kinds, tbed_kind_of(c, 2)), tbed_kind_of(d, 3));
-    kinds = tbed_kinds_join(tbed_kinds_join(kinds, tbed_kind_of(e, 4)), tbed_kind_of(f, 5));
-    return tbed_kinds_join(tbed_kinds_join(kinds, tbed_kind_of(g, 6)), tbed_kind_of(h, 7));
-}
-
-/* NULL: there are no values. */
-TBED_INLINE const uint64_t *tbed_slots_fill(uint64_t *slots, struct tbed_argument a, struct tbed_argument b,
-                                            struct tbed_argument c, struct tbed_argument d,
-                                            struct tbed_argument e, struct tbed_argument f,
-                                            struct tbed_argument g, struct tbed_argument h)
-{
-    uint64_t *to = tbed_slots_put(tbed_slots_put(tbed_slots_put(tbed_slots_put(slots, a), b), c), d);
-    tbed_slots_put(tbed_slots_put(tbed_slots_put(tbed_slots_put(to, e), f), g), h);
-    return a.type != 0 ? slots : NULL;
-}
-
-/* ---- Packing ---- */
-
-/* The values of an event, packed, if they are numbers that take no more than 16 bytes. */
-struct tbed_payload {
-    uint64_t first, second;
-    uint32_t nbytes;
-};
-
-TBED_INLINE bool tbed_is_small(uint64_t kinds)
-{
-    return (kinds & TBED_KINDS_HAS_TEXT) == 0 && TBED_KINDS_NBYTES(kinds) <= 16;
-}
-
-TBED_INLINE struct tbed_payload tbed_payload_add(struct tbed_payload to, struct tbed_argument value)
-{
-    bool is_narrow = value.nbytes == 4;
-    uint64_t bits = is_narrow ? (uint32_t)value.value.u64 : value.value.u64;
-    if (value.type == 0)
-        return to;
-    if (to.nbytes == 0)
-        to.first = bits;
-    if (to.nbytes == 4) {
-        to.first |= bits << 32;
-        to.second = bits >> 32;
-    }
-    if (to.nbytes == 8)
-        to.second = bits;
-    if (to.nbytes == 12)
-        to.second |= bits << 32;
-    to.nbytes += is_narrow ? 4 : 8;
-    return to;
-}
-
-/* More values do not fit. */
-TBED_INLINE struct tbed_payload tbed_payload_of(struct tbed_argument a, struct tbed_argument b,
-                                                struct tbed_argument c, struct tbed_argument d)
-{
-    struct tbed_payload payload;
-    payload.first = payload.second = 0;
-    payload.nbytes = 0;
-    return tbed_payload_add(tbed_payload_add(tbed_payload_add(tbed_payload_add(payload, a), b), c), d);
-}
-
-/* Of an event with 'first' words before the values. */
-TBED_INLINE uint64_t tbed_head_sized(uint64_t head, size_t first, struct tbed_payload payload)
-{
-    return head | (uint64_t)(first + (payload.nbytes + 7) / 8 - 1) << 16;
-}
-
-TBED_INLINE size_t tbed_head_nwords(uint64_t head)
-{
-    return (size_t)(head >> 16 & 0xFFFF) + 1;
-}
-
-/* In all but the usual case: for the rest, the values are one or two numbers of 8 bytes. 'head' has its size. */
-TBED_INLINE void tbed_payload_record(uint32_t id, uint64_t head, uint64_t fixed, bool is_begin,
-                                     uint64_t first, uint64_t second)
-{
-    uint64_t slots[2], count = tbed_head_nwords(head) - (fixed != 0 ? 3 : 2);
-    slots[0] = first;
-    slots[1] = second;
-    tbed_slots_record(id, head & ~((uint64_t)0xFFFF << 16), fixed, is_begin,
-                      count << 35 | (0x11u & ((1u << 4 * count) - 1)), slots);
-}
-
-/*
- * Packs numbers. 8 bytes are stored of each: the next value, or nothing but zeros, follows one of 4 bytes. Makes no call,
- * so that no register has to be saved.
- */
-TBED_INLINE void tbed_numbers_pack(char *to, uint32_t types, const uint64_t *slots)
-{
-    for (; types != 0; types >>= 4) {
-        __builtin_memcpy(to, slots++, 8);
-        to += 8 - (types >> 1 & 4);
-    }
-}
-TBED_STATIC_ASSERT(TBED_PACKED_NARROW == 8, "a bit of the type tells the size");
-
-/*
- * The usual case of an event with numbers: one branch decides whether they fit. 'head' is the second word without its
- * size. 'fixed' is the third word, if there is one. Returns false for all other cases.
- */
-TBED_INLINE bool tbed_numbers_record(uint32_t id, uint64_t head, const uint64_t *fixed, bool is_begin,
-                                     uint64_t kinds, const uint64_t *slots)
-{
-    struct tbed_recorder *recorder = tbed_thread_self.recorder;
-    struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
-    size_t first = fixed != NULL ? 3 : 2, nwords = first + (TBED_KINDS_NBYTES(kinds) + 7) / 8;
-    if (TBED_UNLIKELY(recorder->mark != TBED_MARK_READY))
-        return false;
-    tbed_recorder_mark_busy(recorder);
-    uint64_t tick = tbed_counter_read();
-    struct tbed_open_span *span = kept->top;
-    /* A word more than it takes, for the last narrow value. */
-    bool fits =
-        tbed_recorder_fits(recorder, nwords + 1, tick - recorder->base) && !(is_begin && span == kept->limit);
-    if (!TBED_UNLIKELY(!fits)) {
-        uint64_t *at = recorder->cursor;
-        tbed_record_head_store(at, head | (uint64_t)(nwords - 1) << 16);
-        if (fixed != NULL)
-            at[2] = *fixed;
-        if (nwords > first)
-            at[nwords - 1] = 0;
-        tbed_numbers_pack((char *)(at + first), (uint32_t)kinds, slots);
-        tbed_recorder_commit(recorder, at, nwords, tbed_event_word(recorder, TBED_TAG_EXTENDED, id, tick));
-        if (is_begin) {
-            span->begin_tick = tick;
-            span->id = id;
-            kept->top = span + 1;
-        }
-    }
-    tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
-    return fits;
-}
-
 /* ---- Spans and instants with arguments: their names follow that of the event ---- */
 
 /* The id of the first name, which was stored before that of the event. */
@@ -614,6 +399,38 @@ TBED_OUTLINE void tbed_instant_few(uint32_t generation, struct tbed_site *sites,
     tbed_few_record(generation, sites, false, head, types, first, second);
 }
 
+/* The types stand where a category would. */
+TBED_OUTLINE_SLOW uint32_t tbed_values_one_text_slow(struct tbed_site *sites, bool is_begin, uint64_t head,
+                                                     const char *text, uint64_t before, uint64_t behind)
+{
+    uint64_t slots[4], kinds = tbed_one_text_slots(slots, head, (uint32_t)(head >> 32), text, before, behind);
+    return tbed_values_slow(&tbed_category_default, sites, is_begin, kinds, slots);
+}
+
+TBED_INLINE uint32_t tbed_values_one_text(uint32_t generation, struct tbed_site *sites, bool is_begin,
+                                          uint64_t head, const char *text, uint64_t before, uint64_t behind)
+{
+    uint64_t state = __atomic_load_n(&sites->state, __ATOMIC_ACQUIRE);
+    uint64_t fixed = tbed_values_fixed(sites, (uint32_t)(head >> 32));
+    if (TBED_UNLIKELY(
+            !tbed_is_entered(generation, state) ||
+            !tbed_one_text_record((uint32_t)state, (uint32_t)head, &fixed, is_begin, text, before, behind)))
+        return tbed_values_one_text_slow(sites, is_begin, head, text, before, behind);
+    return generation;
+}
+
+TBED_OUTLINE uint32_t tbed_begin_one_text(uint32_t generation, struct tbed_site *sites, uint64_t head,
+                                          const char *text, uint64_t before, uint64_t behind)
+{
+    return tbed_values_one_text(generation, sites, true, head, text, before, behind);
+}
+
+TBED_OUTLINE void tbed_instant_one_text(uint32_t generation, struct tbed_site *sites, uint64_t head,
+                                        const char *text, uint64_t before, uint64_t behind)
+{
+    tbed_values_one_text(generation, sites, false, head, text, before, behind);
+}
+
 TBED_OUTLINE uint32_t tbed_begin_values(uint32_t generation, struct tbed_category *category,
                                         struct tbed_site *sites, uint64_t kinds, const uint64_t *slots)
 {
@@ -639,6 +456,13 @@ TBED_INLINE uint32_t tbed_do_begin_args(struct tbed_category *category, struct t
         uint64_t head = tbed_head_sized(tbed_values_head(true, kinds), 3, payload);
         return tbed_begin_few(generation, sites, head, (uint32_t)kinds, payload.first, payload.second);
     }
+    if (category == &tbed_category_default && generation != 0 && tbed_is_one_text(kinds)) {
+        struct tbed_one_text text = tbed_one_text_of(a, b, c);
+        return tbed_begin_one_text(generation, sites,
+                                   tbed_values_head(true, kinds) | text.head |
+                                       (uint64_t)TBED_KINDS_TYPES(kinds) << 32,
+                                   text.text, text.before, text.behind);
+    }
     return tbed_begin_values(generation, category, sites, kinds,
                              tbed_slots_fill(slots, a, b, c, d, e, f, g, h));
 }
@@ -663,6 +487,12 @@ TBED_INLINE void tbed_do_instant_args(struct tbed_category *category, struct tbe
         struct tbed_payload payload = tbed_payload_of(a, b, c, d);
         uint64_t head = tbed_head_sized(tbed_values_head(false, kinds), 3, payload);
         tbed_instant_few(generation, sites, head, (uint32_t)kinds, payload.first, payload.second);
+    } else if (category == &tbed_category_default && generation != 0 && tbed_is_one_text(kinds)) {
+        struct tbed_one_text text = tbed_one_text_of(a, b, c);
+        tbed_instant_one_text(generation, sites,
+                              tbed_values_head(false, kinds) | text.head |
+                                  (uint64_t)TBED_KINDS_TYPES(kinds) << 32,
+                              text.text, text.before, text.behind);
     } else {
         tbed_instant_values(generation, category, sites, kinds,
                             tbed_slots_fill(slots, a, b, c, d, e, f, g, h));
@@ -741,6 +571,26 @@ TBED_OUTLINE void tbed_message_few(uint32_t generation, struct tbed_site *format
         tbed_message_few_slow(generation, format, head, first, second);
 }
 
+TBED_OUTLINE_SLOW void tbed_message_one_text_slow(uint32_t generation, struct tbed_site *format,
+                                                  uint64_t head, const char *text, uint64_t before,
+                                                  uint64_t behind)
+{
+    uint64_t slots[4], kinds = tbed_one_text_slots(slots, head, (uint32_t)(head >> 36), text, before, behind);
+    if (tbed_thread_self.generation == generation || tbed_macros_enter())
+        tbed_message_of((uint32_t)(head >> 32) & 15, tbed_site_id(format), format, kinds, slots);
+}
+
+/* The usual case of a message with one text. */
+TBED_OUTLINE void tbed_message_one_text(uint32_t generation, struct tbed_site *format, uint64_t head,
+                                        const char *text, uint64_t before, uint64_t behind)
+{
+    uint64_t state = __atomic_load_n(&format->state, __ATOMIC_RELAXED);
+    if (TBED_UNLIKELY(!tbed_is_entered(generation, state) ||
+                      __atomic_load_n(&format->flags, __ATOMIC_RELAXED) != TBED_FORMAT_PLAIN ||
+                      !tbed_one_text_record((uint32_t)state, head, NULL, false, text, before, behind)))
+        tbed_message_one_text_slow(generation, format, head, text, before, behind);
+}
+
 TBED_INLINE void tbed_do_message(struct tbed_log log, struct tbed_site *format, size_t count,
                                  struct tbed_argument a, struct tbed_argument b, struct tbed_argument c,
                                  struct tbed_argument d, struct tbed_argument e, struct tbed_argument f,
@@ -754,6 +604,10 @@ TBED_INLINE void tbed_do_message(struct tbed_log log, struct tbed_site *format, 
         tbed_message_few(generation, format,
                          tbed_head_sized(tbed_message_head(log.severity, kinds), 2, payload), payload.first,
                          payload.second);
+    } else if (generation != 0 && log.severity <= TBED_PACKED_SEVERITY_MAX && tbed_is_one_text(kinds)) {
+        struct tbed_one_text text = tbed_one_text_of(a, b, c);
+        tbed_message_one_text(generation, format, tbed_message_head(log.severity, kinds) | text.head,
+                              text.text, text.before, text.behind);
     } else {
         tbed_message_in(log.category, log.severity, format, kinds,
                         tbed_slots_fill(slots, a, b, c, d, e, f, g, tbed_value_none()));
