@@ -223,7 +223,7 @@ static bool list_streams(struct job *job)
         count++;
     job->rows = calloc(count + 1, sizeof *job->rows);
     for (size_t i = 0; job->rows != NULL && i < count && tbed_stream_get(job->reader, i, &stream); i++)
-        if (tbed_filter_has_stream(job->options->filter, stream.stream))
+        if (tbed_filter_sums_stream(job->options->filter, job->reader, stream.stream))
             job->rows[job->work.item_count++] =
                 (struct tbed_activity_row){.stream = stream.stream, .first_tick = 1};
     return job->rows != NULL;

@@ -232,7 +232,7 @@ static enum tbed_status add_streams(struct run *run)
     struct tbed_stream_info stream;
     enum tbed_status status = TBED_OK;
     for (size_t i = 0; status == TBED_OK && tbed_stream_get(run->reader, i, &stream); i++)
-        if (tbed_filter_has_stream(run->options->filter, stream.stream))
+        if (tbed_filter_sums_stream(run->options->filter, run->reader, stream.stream))
             status = add_stream(run, stream.stream);
     for (; status == TBED_OK && run->thread < run->all->thread_count; run->thread++)
         diverge(run, run->thread, 0, NULL);

@@ -43,6 +43,7 @@ struct tbed_filter {
     uint32_t *streams; /* sorted */
     size_t stream_count;
     bool has_streams;
+    bool asks_for_off_cpu; /* these are streams of kind OFF_CPU, and no others */
     struct filter_patterns names, excluded;
     struct filter_texts categories, inside;
     tbed_name_function name;
@@ -68,6 +69,15 @@ enum filter_question {
 bool tbed_filter_ask(const struct tbed_filter *filter, enum filter_question question, uint32_t id);
 
 bool tbed_filter_has_stream(const struct tbed_filter *filter, uint32_t stream);
+
+bool tbed_filter_is_off_cpu(const struct tbed_reader *reader, uint32_t stream);
+
+/*
+ * Whether a stream counts in sums. When a thread was off its processor is known from a stream beside the thread's own (kind
+ * OFF_CPU), whose spans would count this time twice, and as the program's. So it counts only if nothing else is asked for.
+ */
+bool tbed_filter_sums_stream(const struct tbed_filter *filter, const struct tbed_reader *reader,
+                             uint32_t stream);
 
 /* Whether an event without a label counts. */
 bool tbed_filter_takes_point(const struct tbed_filter *filter, uint32_t stream, uint64_t tick);
@@ -119,7 +129,7 @@ void tbed_filter_blocks(const struct tbed_filter *filter, const struct tbed_read
 void tbed_filter_sequences(const struct tbed_filter *filter, const struct tbed_reader *reader,
                            uint32_t stream, uint64_t *first_ret, uint64_t *end_ret);
 
-/* The numbers of these blocks of all streams, in order; the caller frees them. NULL: no memory. */
+/* The numbers of these blocks of all streams that count in sums, in order; the caller frees them. NULL: no memory. */
 size_t *tbed_filter_list_blocks(const struct tbed_filter *filter, const struct tbed_reader *reader,
                                 size_t *count_ret);
 

@@ -10,6 +10,7 @@
 
 #include "reader/core/file/gateway.h"
 #include "reader/core/file/reader_state.h"
+#include "reader/core/records/metadata.h"
 
 static struct tbed_indexed *entry_at(const struct tbed_reader *reader, size_t at)
 {
@@ -87,6 +88,21 @@ void tbed_filter_blocks(const struct tbed_filter *filter, const struct tbed_read
     *count_ret = count;
 }
 
+bool tbed_filter_is_off_cpu(const struct tbed_reader *reader, uint32_t stream)
+{
+    const struct tbed_keyed_stream *found =
+        tbed_keyed_find(&reader->metadata->streams, sizeof *found, stream);
+    return found != NULL && found->info.kind == TBED_STREAM_OFF_CPU;
+}
+
+bool tbed_filter_sums_stream(const struct tbed_filter *filter, const struct tbed_reader *reader,
+                             uint32_t stream)
+{
+    bool takes_off_cpu = filter != NULL && filter->asks_for_off_cpu;
+    return tbed_filter_has_stream(filter, stream) &&
+           (takes_off_cpu || !tbed_filter_is_off_cpu(reader, stream));
+}
+
 /* The last block up to 'at' that lists all spans that are open at its start; the first one if none does. */
 static size_t complete_before(const struct tbed_reader *reader, size_t first, size_t at)
 {
@@ -116,8 +132,10 @@ size_t *tbed_filter_list_blocks(const struct tbed_filter *filter, const struct t
     const struct tbed_vector *ranges = &reader->index.stream_ranges;
     size_t *blocks = calloc(tbed_event_block_count(reader) + 1, sizeof *blocks), total = 0, first, count;
     for (size_t i = 0; blocks != NULL && i < ranges->count; i++) {
-        tbed_filter_blocks(filter, reader, ((const struct tbed_stream_range *)ranges->items)[i].stream,
-                           &first, &count);
+        uint32_t stream = ((const struct tbed_stream_range *)ranges->items)[i].stream;
+        if (!tbed_filter_sums_stream(filter, reader, stream))
+            continue;
+        tbed_filter_blocks(filter, reader, stream, &first, &count);
         for (size_t k = 0; k < count; k++)
             blocks[total++] = first + k;
     }

@@ -83,6 +83,9 @@ static bool copy_streams(struct tbed_filter *filter, const uint32_t *streams, si
     if (count > 1)
         qsort(filter->streams, count, sizeof *streams, compare_streams);
     filter->stream_count = count;
+    filter->asks_for_off_cpu = count > 0;
+    for (size_t i = 0; i < count; i++)
+        filter->asks_for_off_cpu &= tbed_filter_is_off_cpu(filter->reader, streams[i]);
     return true;
 }
 

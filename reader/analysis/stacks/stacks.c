@@ -398,9 +398,10 @@ static enum tbed_status label_thread(const struct job *job, const struct tbed_st
     return tbed_stack_label_intern(job->labels, text, nbytes, label_ret);
 }
 
-static bool is_wanted(const struct tbed_stacks_options *options, uint32_t stream)
+static bool is_wanted(const struct tbed_reader *reader, const struct tbed_stacks_options *options,
+                      uint32_t stream)
 {
-    if (!tbed_filter_has_stream(options->filter, stream))
+    if (!tbed_filter_sums_stream(options->filter, reader, stream))
         return false;
     for (size_t i = 0; options->streams != NULL && i < options->stream_count; i++)
         if (options->streams[i] == stream)
@@ -421,7 +422,7 @@ static enum tbed_status list_items(struct job *job, const struct tbed_stacks_opt
     job->items = calloc(count + 1, sizeof *job->items);
     enum tbed_status status = job->items != NULL ? TBED_OK : TBED_ERR_MEMORY;
     for (size_t i = 0; status == TBED_OK && i < count && tbed_stream_get(job->reader, i, &stream); i++) {
-        if (!is_wanted(options, stream.stream))
+        if (!is_wanted(job->reader, options, stream.stream))
             continue;
         struct item *item = &job->items[job->item_count++];
         *item = (struct item){.stream = stream.stream, .thread_label = UINT32_MAX};

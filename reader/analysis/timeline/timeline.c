@@ -259,7 +259,7 @@ static bool list_items(struct job *job)
         count++;
     job->items = calloc(count + 1, sizeof *job->items);
     for (size_t i = 0; job->items != NULL && i < count && tbed_stream_get(job->reader, i, &stream); i++)
-        if (tbed_filter_has_stream(job->options->filter, stream.stream))
+        if (tbed_filter_sums_stream(job->options->filter, job->reader, stream.stream))
             job->items[job->work.item_count++] =
                 (struct item){stream.stream, {.item_nbytes = sizeof(struct part_value)}};
     return job->items != NULL;

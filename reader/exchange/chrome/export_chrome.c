@@ -112,6 +112,15 @@ static bool has_thread(const struct chrome *chrome, uint64_t pid)
     return chrome->filter == NULL;
 }
 
+/* Viewers order rows by number, which would separate a thread's signal handlers and times off the processor from it. */
+static void put_thread_place(struct chrome *chrome, const struct export_thread *thread, size_t place)
+{
+    open_metadata(chrome, "thread_sort_index", thread->pid, thread->tid);
+    tbed_text_puts(&chrome->writer.text, "sort_index\":");
+    tbed_text_u64(&chrome->writer.text, place);
+    tbed_text_puts(&chrome->writer.text, "}}");
+}
+
 static void put_metadata(struct chrome *chrome)
 {
     struct tbed_process_info process;
@@ -119,7 +128,9 @@ static void put_metadata(struct chrome *chrome)
         if (has_thread(chrome, chrome->threads.pids[i]))
             put_process(chrome, i, &process);
     for (size_t i = 0; i < chrome->threads.count; i++) {
-        const struct export_thread *thread = &chrome->threads.items[i];
+        const struct export_thread *thread = chrome->threads.rows[i];
+        if (chrome->threads.has_parents && !thread->is_guest)
+            put_thread_place(chrome, thread, i);
         if (thread->name_id == TBED_ID_INVALID)
             continue;
         open_metadata(chrome, "thread_name", thread->pid, thread->tid);
@@ -136,7 +147,7 @@ static enum tbed_status put_streams(struct chrome *chrome)
     if (chrome->batches == NULL)
         return TBED_ERR_MEMORY;
     for (size_t i = 0; i < chrome->threads.count && status == TBED_OK && !is_over(chrome); i++)
-        status = put_stream(chrome, &chrome->threads.items[i]);
+        status = put_stream(chrome, chrome->threads.rows[i]);
     tbed_chrome_batches_close(chrome->batches);
     return status;
 }

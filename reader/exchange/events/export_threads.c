@@ -15,6 +15,7 @@
 void tbed_export_threads_free(struct export_threads *threads)
 {
     free(threads->items);
+    free(threads->rows);
     free(threads->pids);
 }
 
@@ -99,20 +100,52 @@ static enum tbed_status list_threads(struct tbed_reader *reader, const struct tb
     while (tbed_stream_get(reader, count, &stream))
         count++;
     threads->items = calloc(count + 1, sizeof *threads->items);
-    if (threads->items == NULL)
+    threads->rows = calloc(count + 1, sizeof *threads->rows);
+    if (threads->items == NULL || threads->rows == NULL)
         return TBED_ERR_MEMORY;
     for (size_t i = 0; tbed_stream_get(reader, i, &stream); i++)
         if (tbed_filter_has_stream(filter, stream.stream)) {
             size_t process = find_process(reader, threads, stream.process);
+            threads->rows[threads->count] = &threads->items[threads->count];
             threads->items[threads->count++] = (struct export_thread){
                 .stream = stream.stream,
                 .process = process,
                 .pid = process != SIZE_MAX ? threads->pids[process] : 0,
                 .tid = stream.kind == TBED_STREAM_THREAD ? stream.tid : TRACK_TID_BASE + stream.stream,
+                .system_tid = stream.tid,
                 .name_id = stream.name_id,
+                .kind = stream.kind,
+                .parent = stream.of_thread,
             };
+            threads->has_parents |= stream.of_thread != 0;
         }
     return TBED_OK;
+}
+
+/* What belongs to a thread comes behind it; otherwise streams are in order. */
+static int compare_rows(const void *left, const void *right)
+{
+    const struct export_thread *a = *(struct export_thread *const *)left;
+    const struct export_thread *b = *(struct export_thread *const *)right;
+    uint32_t of_a = a->parent != 0 ? a->parent : a->stream, of_b = b->parent != 0 ? b->parent : b->stream;
+    if (of_a != of_b)
+        return of_a < of_b ? -1 : 1;
+    if ((a->parent != 0) != (b->parent != 0))
+        return a->parent != 0 ? 1 : -1;
+    return (a->stream > b->stream) - (a->stream < b->stream);
+}
+
+const struct export_thread *tbed_export_threads_find(const struct export_threads *threads, uint32_t stream)
+{
+    size_t low = 0, high = threads->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (threads->items[middle].stream < stream)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < threads->count && threads->items[low].stream == stream ? &threads->items[low] : NULL;
 }
 
 static void widen(struct export_thread *thread, uint64_t begin, uint64_t end)
@@ -158,12 +191,22 @@ static enum tbed_status measure(struct tbed_reader *reader, const struct tbed_fi
     return status == TBED_END ? TBED_OK : status;
 }
 
+/* Only rows of one process and of one kind are shared: a thread is not shown as another one's signal handlers. */
+static int compare_groups(const struct export_thread *a, const struct export_thread *b)
+{
+    if (a->pid != b->pid)
+        return a->pid < b->pid ? -1 : 1;
+    uint32_t kind_a = a->parent != 0 ? a->kind : 0, kind_b = b->parent != 0 ? b->kind : 0;
+    return (kind_a > kind_b) - (kind_a < kind_b);
+}
+
 static int compare_first(const void *left, const void *right)
 {
     const struct export_thread *a = *(struct export_thread *const *)left;
     const struct export_thread *b = *(struct export_thread *const *)right;
-    if (a->pid != b->pid)
-        return a->pid < b->pid ? -1 : 1;
+    int order = compare_groups(a, b);
+    if (order != 0)
+        return order;
     if (a->first_tick != b->first_tick)
         return a->first_tick < b->first_tick ? -1 : 1;
     return (a->stream > b->stream) - (a->stream < b->stream);
@@ -173,8 +216,9 @@ static int compare_last(const void *left, const void *right)
 {
     const struct export_thread *a = *(struct export_thread *const *)left;
     const struct export_thread *b = *(struct export_thread *const *)right;
-    if (a->pid != b->pid)
-        return a->pid < b->pid ? -1 : 1;
+    int order = compare_groups(a, b);
+    if (order != 0)
+        return order;
     if (a->last_tick != b->last_tick)
         return a->last_tick < b->last_tick ? -1 : 1;
     return (a->stream > b->stream) - (a->stream < b->stream);
@@ -189,12 +233,13 @@ static void share_places(struct export_thread **by_first, struct export_thread *
     size_t ended = 0;
     for (size_t i = 0; i < count; i++) {
         struct export_thread *thread = by_first[i];
-        while (ended < count && by_last[ended]->pid < thread->pid)
+        while (ended < count && compare_groups(by_last[ended], thread) < 0)
             ended++;
-        if (ended == count || by_last[ended]->pid != thread->pid ||
+        if (ended == count || compare_groups(by_last[ended], thread) != 0 ||
             by_last[ended]->last_tick >= thread->first_tick)
             continue;
         thread->tid = by_last[ended]->tid;
+        thread->is_guest = true;
         thread->name_id = TBED_ID_INVALID; /* the track is named after its first thread */
         ended++;
     }
@@ -231,6 +276,8 @@ enum tbed_status tbed_export_threads_make(struct tbed_reader *reader, const stru
     enum tbed_status status = number_processes(reader, taken, renumbered_count, threads_ret);
     if (status == TBED_OK)
         status = list_threads(reader, filter, threads_ret);
+    if (status == TBED_OK && threads_ret->has_parents)
+        qsort(threads_ret->rows, threads_ret->count, sizeof *threads_ret->rows, compare_rows);
     if (status == TBED_OK && collapses)
         status = collapse(reader, filter, threads_ret);
     return status;

@@ -204,7 +204,7 @@ static enum tbed_status walk_trace(struct export_walk *walk, const struct export
     if (status == TBED_OK && visitor->open_trace != NULL)
         visitor->open_trace(visitor->context);
     for (size_t i = 0; i < walk->threads.count && status == TBED_OK && !is_over(walk); i++) {
-        walk->thread = &walk->threads.items[i];
+        walk->thread = walk->threads.rows[i];
         status = walk_stream(walk, visitor);
     }
     if (status == TBED_OK)

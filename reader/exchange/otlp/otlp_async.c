@@ -10,16 +10,8 @@
 
 static uint64_t pid_of(const struct otlp *otlp, uint32_t stream)
 {
-    const struct export_threads *threads = &otlp->walk.threads;
-    size_t low = 0, high = threads->count; /* in the order of streams */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (threads->items[middle].stream < stream)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < threads->count && threads->items[low].stream == stream ? threads->items[low].pid : 0;
+    const struct export_thread *thread = tbed_export_threads_find(&otlp->walk.threads, stream);
+    return thread != NULL ? thread->pid : 0;
 }
 
 static void put_pair(struct otlp *otlp, const struct otlp_async *begin, uint64_t end_tick,

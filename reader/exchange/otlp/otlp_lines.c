@@ -103,7 +103,8 @@ static void put_scope(struct otlp *otlp, const struct export_thread *thread)
     if (thread != NULL) {
         tbed_text_puts(text, ",");
         tbed_otlp_begin_attributes(&attributes, otlp, text);
-        tbed_otlp_put_u64_attribute(&attributes, "thread.id", thread->tid);
+        tbed_otlp_put_u64_attribute(&attributes, "thread.id",
+                                    thread->parent != 0 ? thread->system_tid : thread->tid);
         if (thread->name_id != TBED_ID_INVALID) {
             size_t nbytes;
             const char *name = tbed_export_text_of(&otlp->walk, thread->name_id, &nbytes);

@@ -5,6 +5,8 @@
  */
 #include "reader/exchange/perfetto/perfetto.h"
 
+#include <string.h>
+
 enum {
     PACKET_CLOCKS = 6,
     PACKET_TIMESTAMP = 8,
@@ -119,17 +121,28 @@ void tbed_perfetto_put_process(struct perfetto *perfetto, size_t process)
     end_track(perfetto);
 }
 
+/* Signal handlers and times off the processor have a track below the thread's, if that is written; 0: none. */
+static uint64_t parent_of(const struct perfetto *perfetto, const struct export_thread *thread)
+{
+    const struct export_thread *parent = tbed_export_threads_find(&perfetto->walk.threads, thread->parent);
+    bool is_thread = thread->parent != 0 && parent != NULL && parent->parent == 0;
+    return is_thread ? tbed_perfetto_uuid(perfetto, PERFETTO_TRACK_THREAD, parent->stream, 0, 0) : 0;
+}
+
 void tbed_perfetto_put_thread(struct perfetto *perfetto)
 {
     const struct export_thread *thread = perfetto->walk.thread;
     struct tbed_text *scratch = &perfetto->scratch;
-    const char *name = "no process";
-    size_t nbytes = 10;
+    const char *name = thread->kind == TBED_STREAM_HANDLERS  ? "signal handlers"
+                       : thread->kind == TBED_STREAM_OFF_CPU ? "off CPU"
+                                                             : "no process";
+    size_t nbytes = strlen(name);
     if (thread->name_id != TBED_ID_INVALID)
         name = tbed_export_text_of(&perfetto->walk, thread->name_id, &nbytes);
     perfetto->thread_track = tbed_perfetto_uuid(perfetto, PERFETTO_TRACK_THREAD, thread->stream, 0, 0);
-    if (thread->pid == 0) {
-        tbed_perfetto_put_track(perfetto, perfetto->thread_track, 0, name, nbytes);
+    uint64_t parent = parent_of(perfetto, thread);
+    if (thread->pid == 0 || parent != 0) {
+        tbed_perfetto_put_track(perfetto, perfetto->thread_track, parent, name, nbytes);
         return;
     }
     scratch->nbytes = 0;

@@ -23,6 +23,7 @@
 struct rtl_stream {
     uint32_t stream, tid;
     uint32_t ordinal; /* 0: no line yet */
+    bool is_left_out; /* it says when a thread was off its processor: that is not the program's */
     struct rtl_span { /* outermost first: an END need not know its own id */
         uint32_t id;
         bool is_pair;
@@ -138,7 +139,10 @@ static bool streams_read(struct rtl_export *export)
     if (export->streams == NULL)
         return false;
     for (; tbed_stream_get(export->reader, export->stream_count, &info); export->stream_count++)
-        export->streams[export->stream_count] = (struct rtl_stream){.stream = info.stream, .tid = info.tid};
+        export->streams[export->stream_count] = (struct rtl_stream){
+            .stream = info.stream,
+            .tid = info.tid,
+            .is_left_out = !tbed_filter_sums_stream(export->options.filter, export->reader, info.stream)};
     return true;
 }
 
@@ -479,6 +483,11 @@ static void write_event(struct rtl_export *export, const struct tbed_event *even
 /* The header is written when the first event is known, because it may need its time. */
 static void take_event(struct rtl_export *export, const struct tbed_event *event, struct rtl_span span)
 {
+    const struct rtl_stream *stream = stream_find(export, event->stream);
+    if (stream != NULL && stream->is_left_out) {
+        export->report.left_out_count += event->type == TBED_EVENT_BEGIN;
+        return;
+    }
     struct carried carried = look_at(export, event);
     if (!export->has_header)
         write_header(export, ms_of(export, event, &carried));

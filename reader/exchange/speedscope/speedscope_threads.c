@@ -235,7 +235,10 @@ static void put_thread_name(struct speedscope *speedscope, const struct tbed_str
         put_numbered(speedscope, name, process.name_id, "process", process.pid);
         tbed_text_puts(name, " ");
     }
-    put_numbered(speedscope, name, stream->name_id, "thread", stream->tid);
+    const char *unnamed = stream->kind == TBED_STREAM_HANDLERS  ? "signal handlers"
+                          : stream->kind == TBED_STREAM_OFF_CPU ? "off CPU"
+                                                                : "thread";
+    put_numbered(speedscope, name, stream->name_id, unnamed, stream->tid);
     if (beside > 0) {
         tbed_text_puts(name, ", beside ");
         tbed_text_u64(name, beside);

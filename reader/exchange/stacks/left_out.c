@@ -5,6 +5,7 @@
  */
 #include "reader/exchange/stacks/left_out.h"
 
+#include "reader/analysis/filter/filter.h"
 #include "reader/core/base/vector.h"
 #include "reader/core/base/workers.h"
 #include "reader/exchange/shared/new_file.h"
@@ -38,6 +39,12 @@ void tbed_left_out_event(uint64_t *notes, const struct tbed_event *event, unsign
         notes[kinds[event->type]]++;
 }
 
+/* A stream that says when a thread was off its processor is left out of all sums. */
+static void count_off_cpu(uint64_t *notes, const struct tbed_step *step)
+{
+    notes[TBED_EXPORT_NOTE_OFF_CPU] += step->kind == TBED_STEP_END || step->kind == TBED_STEP_OPEN;
+}
+
 static void count_step(uint64_t *notes, const struct tbed_step *step, unsigned taken)
 {
     bool takes_spans = (taken & LEFT_OUT_TAKES_SPANS) != 0;
@@ -59,9 +66,13 @@ static enum tbed_status count_stream(const struct counting *counting, uint32_t s
         tbed_assembler_open_filtered(counting->reader, &stream, 1, counting->filter, &assembler);
     if (status != TBED_OK)
         return status;
+    bool is_summed = tbed_filter_sums_stream(counting->filter, counting->reader, stream);
     while (!tbed_is_cancelled(counting->job->options.is_cancelled) &&
            (status = tbed_assembler_next(assembler, &step)) == TBED_OK)
-        count_step(notes, &step, counting->taken);
+        if (is_summed)
+            count_step(notes, &step, counting->taken);
+        else
+            count_off_cpu(notes, &step);
     tbed_assembler_close(assembler);
     return status == TBED_OK ? TBED_ERR_CANCELLED : status == TBED_END ? TBED_OK : status;
 }

@@ -5,6 +5,7 @@
  */
 #include "reader/exchange/stacks/stack_sums.h"
 
+#include "reader/analysis/filter/filter.h"
 #include "reader/exchange/shared/new_file.h"
 #include "reader/exchange/stacks/left_out.h"
 
@@ -55,7 +56,9 @@ static enum tbed_status look(const struct export_job *job, size_t index, bool *h
     if (status != TBED_OK)
         return status;
     while (!*has_spans_ret && (status = tbed_assembler_next(assembler, &step)) == TBED_OK) {
-        *has_spans_ret = step.span != NULL && step.kind != TBED_STEP_UNKNOWN;
+        *has_spans_ret = step.span != NULL && step.kind != TBED_STEP_UNKNOWN &&
+                         tbed_filter_sums_stream(tbed_export_job_filter(job, index), job->readers[index],
+                                                 step.span->stream);
         *allocation_count += step.kind == TBED_STEP_EVENT &&
                              (step.event->type == TBED_EVENT_ALLOC || step.event->type == TBED_EVENT_REALLOC);
     }

@@ -89,6 +89,12 @@ struct tbed_analysis_options {
     bool count_off_cpu, without_off_cpu;
 };
 
+/*
+ * Streams that say when threads were off their processors (TBED_STREAM_OFF_CPU) are left out of statistics, stacks, calls,
+ * activity, timelines and positions: their spans are not the program's, and the same time is in those of its threads. They
+ * count if a filter asks for such streams and no others. The assembler and windows have them as they are.
+ */
+
 /* ---- The assembler: the spans of a trace one by one ---- */
 
 /*

@@ -81,8 +81,26 @@ static void add_part(struct parts *parts, const struct tbed_span_row *row)
     parts->rows[at] = row;
 }
 
-/* The streams of the call's process, either only its own or all others. The caller frees them. */
-static uint32_t *list_streams(const struct slowest *slowest, uint32_t own, bool others, size_t *count_ret)
+/* Where they are from: the call's own stream, all others, or what says when its thread was off its processor. */
+enum parts_from { PARTS_OWN, PARTS_OTHERS, PARTS_OFF_CPU };
+
+static bool is_from(const struct tbed_stream_info *stream, uint32_t own, enum parts_from from)
+{
+    bool is_off_cpu = stream->kind == TBED_STREAM_OFF_CPU;
+    switch (from) {
+    case PARTS_OWN:
+        return stream->stream == own;
+    case PARTS_OTHERS:
+        return stream->stream != own && !is_off_cpu;
+    case PARTS_OFF_CPU:
+    default:
+        return is_off_cpu && stream->of_thread == own;
+    }
+}
+
+/* The caller frees them. */
+static uint32_t *list_streams(const struct slowest *slowest, uint32_t own, enum parts_from from,
+                              size_t *count_ret)
 {
     struct tbed_stream_info stream;
     size_t room = 1, count = 0;
@@ -90,17 +108,17 @@ static uint32_t *list_streams(const struct slowest *slowest, uint32_t own, bool 
         room++;
     uint32_t *streams = tool_realloc(NULL, room * sizeof *streams);
     for (size_t i = 0; tbed_stream_get(slowest->trace.reader, i, &stream); i++)
-        if ((stream.stream == own) != others)
+        if (is_from(&stream, own, from))
             streams[count++] = stream.stream;
     *count_ret = count;
     return streams;
 }
 
-static enum tbed_status find_parts(struct slowest *slowest, const struct tbed_call *call, bool others,
-                                   struct parts *parts)
+static enum tbed_status find_parts(struct slowest *slowest, const struct tbed_call *call,
+                                   enum parts_from from, struct parts *parts)
 {
     size_t count;
-    uint32_t *streams = list_streams(slowest, call->stream, others, &count);
+    uint32_t *streams = list_streams(slowest, call->stream, from, &count);
     struct tbed_filter_options which = {.size = sizeof which,
                                         .begin_tick = call->begin_tick,
                                         .end_tick = call->end_tick > 0 ? call->end_tick : 1,
@@ -223,19 +241,23 @@ static void put_head(struct slowest *slowest, const struct tbed_call *call)
 
 static enum tbed_status put_call(struct slowest *slowest, const struct tbed_call *call)
 {
-    struct parts inside = {0}, others = {0};
+    struct parts inside = {0}, others = {0}, off_cpu = {0};
     enum tbed_status status = describe(slowest, call);
     if (status == TBED_OK)
-        status = find_parts(slowest, call, false, &inside);
+        status = find_parts(slowest, call, PARTS_OWN, &inside);
     if (status == TBED_OK)
-        status = find_parts(slowest, call, true, &others);
+        status = find_parts(slowest, call, PARTS_OTHERS, &others);
+    if (status == TBED_OK)
+        status = find_parts(slowest, call, PARTS_OFF_CPU, &off_cpu);
     if (status == TBED_OK) {
         put_head(slowest, call);
         put_parts(slowest, "time", &inside);
+        put_parts(slowest, "off", &off_cpu);
         put_parts(slowest, "others", &others);
     }
     tbed_statistics_close(inside.statistics);
     tbed_statistics_close(others.statistics);
+    tbed_statistics_close(off_cpu.statistics);
     return status;
 }
 
@@ -257,21 +279,22 @@ static struct table_value describe_value(const struct table *table, const struct
     return query_text(&slowest->trace, arguments->bytes + 1, arguments->nbytes - 1); /* without the space */
 }
 
-static void find_parts_of(const struct table *table, const void *call, bool others, struct parts *parts)
+static void find_parts_of(const struct table *table, const void *call, enum parts_from from,
+                          struct parts *parts)
 {
     struct slowest *slowest = slowest_of(table);
-    enum tbed_status status = find_parts(slowest, call, others, parts);
+    enum tbed_status status = find_parts(slowest, call, from, parts);
     slowest->status = slowest->status == TBED_OK ? status : slowest->status;
 }
 
 /* "5.00 us parse, 3.00 us lex" */
-static struct table_value parts_value(const struct table *table, const void *call, bool others)
+static struct table_value parts_value(const struct table *table, const void *call, enum parts_from from)
 {
     struct slowest *slowest = slowest_of(table);
     struct tool_buffer text = {0};
     struct parts parts = {0};
     char ticks[40];
-    find_parts_of(table, call, others, &parts);
+    find_parts_of(table, call, from, &parts);
     for (size_t i = 0; i < parts.count; i++) {
         tool_append(&text, ", ", i > 0 ? 2 : 0);
         format_ticks(slowest, ticks, parts.rows[i]->self_ticks);
@@ -293,8 +316,9 @@ TABLE_GETTER(call_thread, tbed_call, query_thread(&slowest_of(table)->trace, "",
 TABLE_GETTER(call_stream, tbed_call, table_value_of(row->stream))
 TABLE_GETTER(call_is_open, tbed_call, table_value_of(row->is_open))
 TABLE_GETTER(call_arguments, tbed_call, describe_value(table, row))
-TABLE_GETTER(call_time, tbed_call, parts_value(table, row, false))
-TABLE_GETTER(call_others, tbed_call, parts_value(table, row, true))
+TABLE_GETTER(call_time, tbed_call, parts_value(table, row, PARTS_OWN))
+TABLE_GETTER(call_others, tbed_call, parts_value(table, row, PARTS_OTHERS))
+TABLE_GETTER(call_off_cpu, tbed_call, parts_value(table, row, PARTS_OFF_CPU))
 
 static void json_name(struct tbed_json *json, const struct table *table, const void *of)
 {
@@ -321,12 +345,14 @@ static void json_arguments(struct tbed_json *json, const struct table *table, co
     tbed_json_text(json, "arguments", arguments.text, arguments.nbytes);
 }
 
-static void json_parts(struct tbed_json *json, const struct table *table, const void *call, bool others)
+static void json_parts(struct tbed_json *json, const struct table *table, const void *call,
+                       enum parts_from from)
 {
+    static const char *const keys[] = {"time", "others", "off_cpu"};
     const struct query_trace *trace = &slowest_of(table)->trace;
     struct parts parts = {0};
-    find_parts_of(table, call, others, &parts);
-    tbed_json_array_open(json, others ? "others" : "time");
+    find_parts_of(table, call, from, &parts);
+    tbed_json_array_open(json, keys[from]);
     for (size_t i = 0; i < parts.count; i++) {
         const struct tbed_span_row *row = parts.rows[i];
         tbed_json_object_open(json, NULL);
@@ -341,12 +367,17 @@ static void json_parts(struct tbed_json *json, const struct table *table, const 
 
 static void json_time(struct tbed_json *json, const struct table *table, const void *call)
 {
-    json_parts(json, table, call, false);
+    json_parts(json, table, call, PARTS_OWN);
 }
 
 static void json_others(struct tbed_json *json, const struct table *table, const void *call)
 {
-    json_parts(json, table, call, true);
+    json_parts(json, table, call, PARTS_OTHERS);
+}
+
+static void json_off_cpu(struct tbed_json *json, const struct table *table, const void *call)
+{
+    json_parts(json, table, call, PARTS_OFF_CPU);
 }
 
 static const struct table_column columns[] = {
@@ -359,6 +390,7 @@ static const struct table_column columns[] = {
     {.key = "never_ended", .unit = TABLE_COUNT, .width = 13, .get = call_is_open, .json = json_is_open},
     {.key = "time", .unit = TABLE_TEXT, .get = call_time, .json = json_time},
     {.key = "others", .unit = TABLE_TEXT, .get = call_others, .json = json_others},
+    {.key = "off_cpu", .unit = TABLE_TEXT, .get = call_off_cpu, .json = json_off_cpu},
 };
 
 static const struct table calls_table = {
@@ -368,7 +400,7 @@ static const struct table calls_table = {
     .column_count = sizeof columns / sizeof columns[0],
     .data_columns = "name,begin,duration,stream,never_ended,arguments",
 };
-#define JSON_COLUMNS "name,begin,duration,stream,never_ended,arguments,time,others"
+#define JSON_COLUMNS "name,begin,duration,stream,never_ended,arguments,time,others,off_cpu"
 
 /* ---- Printing ---- */
 

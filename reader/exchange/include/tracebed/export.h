@@ -81,7 +81,8 @@ struct tbed_export_options {
     X(SPANS_UNASKED, "spans_unasked", "span", "omitted: memory is summed up")                                \
     X(NEGATIVE, "negative", "stack", "with less time than those in it, whose own time is written as 0")      \
     X(COMBINED, "combined", "span", "nested too deeply, summed up as <deeper>")                              \
-    X(LIVE, "live", "allocation event", "written only as the size of live memory")
+    X(LIVE, "live", "allocation event", "written only as the size of live memory")                           \
+    X(OFF_CPU, "off_cpu", "time", "off the processor omitted")
 
 enum tbed_export_note {
 #define TBED_EXPORT_NOTE_ENUM(name, key, what, explanation) TBED_EXPORT_NOTE_##name,

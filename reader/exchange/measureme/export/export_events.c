@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "reader/analysis/filter/filter.h"
 #include "reader/exchange/measureme/export/export.h"
 
 #include <stdlib.h>
@@ -14,6 +15,8 @@
 
 struct track {
     uint32_t stream, thread;
+    bool
+        is_left_out; /* it says when a thread was off its processor: in a profile, it would be the program's time */
 };
 
 struct events {
@@ -77,18 +80,28 @@ static bool open_tracks(struct events *events)
     if (events->tracks == NULL)
         return false;
     for (size_t i = 0; tbed_stream_get(events->export->reader, i, &stream); i++)
-        events->tracks[i] = (struct track){.stream = stream.stream, .thread = stream.tid};
+        events->tracks[i] =
+            (struct track){.stream = stream.stream,
+                           .thread = stream.tid,
+                           .is_left_out = !tbed_filter_sums_stream(events->export->filter,
+                                                                   events->export->reader, stream.stream)};
     events->track_count = count;
     return number_threads(events);
 }
 
-static uint32_t thread_of(struct events *events, uint32_t stream)
+static const struct track *track_of(struct events *events, uint32_t stream)
 {
     struct track *track = events->last;
     if (track == NULL || track->stream != stream)
         track =
             bsearch(&stream, events->tracks, events->track_count, sizeof *events->tracks, compare_numbers);
     events->last = track;
+    return track;
+}
+
+static uint32_t thread_of(struct events *events, uint32_t stream)
+{
+    const struct track *track = track_of(events, stream);
     return track != NULL ? track->thread : 0;
 }
 
@@ -222,6 +235,13 @@ static void export_step(struct events *events, const struct tbed_step *step)
     }
 }
 
+static bool is_left_out(struct events *events, const struct tbed_step *step)
+{
+    const struct track *track =
+        track_of(events, step->span != NULL ? step->span->stream : step->event->stream);
+    return track != NULL && track->is_left_out;
+}
+
 static enum tbed_status export_steps(struct events *events)
 {
     struct export *export = events->export;
@@ -233,7 +253,10 @@ static enum tbed_status export_steps(struct events *events)
         return status;
     while (!export->is_out_of_memory && export->pages.failed_errno == 0 &&
            (status = tbed_assembler_next(assembler, &step)) == TBED_OK)
-        export_step(events, &step);
+        if (!is_left_out(events, &step))
+            export_step(events, &step);
+        else
+            export->report->left_out_count += step.kind == TBED_STEP_END || step.kind == TBED_STEP_OPEN;
     tbed_assembler_close(assembler);
     return status == TBED_END ? TBED_OK : status;
 }

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#include "reader/analysis/filter/filter.h"
 #include "reader/tools/view/answers/answers.h"
 
 #include <stdlib.h>
@@ -331,11 +332,14 @@ static enum tbed_status open_filter(const struct others *others, uint64_t begin_
                                     struct tbed_filter **filter_ret)
 {
     struct view_trace *trace = others->span->answer->trace;
+    const struct span *span = others->span;
+    /* When other threads were off their processors does not count beside this. */
+    bool is_off_cpu = tbed_filter_is_off_cpu(trace->reader, span->stream);
     struct tbed_filter_options which = {.size = sizeof which,
                                         .begin_tick = begin_tick,
                                         .end_tick = end_tick,
-                                        .streams = trace->streams,
-                                        .stream_count = trace->stream_count,
+                                        .streams = is_off_cpu ? &span->stream : trace->streams,
+                                        .stream_count = is_off_cpu ? 1 : trace->stream_count,
                                         .names = &others->pattern,
                                         .name_count = 1,
                                         .name = tool_places_name,
