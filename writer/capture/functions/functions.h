@@ -38,6 +38,16 @@ struct functions_range {
     uint32_t first_id;
 };
 
+/* Calls of signal handlers that interrupt a hook: functions_handlers.c. */
+#define FUNCTIONS_HANDLER_FRAMES 64
+struct functions_handler {
+    uint32_t depth;
+    uint32_t unframed; /* innermost calls for which there was no room */
+    bool is_busy;
+    struct preload_thread place; /* only its ranges are used */
+    struct functions_frame frames[FUNCTIONS_HANDLER_FRAMES];
+};
+
 struct functions_thread {
     struct functions_frame *frames;
     uint32_t depth, capacity;
@@ -48,11 +58,22 @@ struct functions_thread {
     uint64_t *hook_cursor;
     uint32_t hook_depth, hook_open;
     struct functions_range ranges[FUNCTIONS_RANGE_COUNT];
+    struct functions_handler handler;
 };
 extern __thread struct functions_thread functions_thread __attribute__((tls_model("initial-exec")));
 
 /* How a call was left without its exit; an argument of the span's end. */
 enum functions_leave { FUNCTIONS_JUMPED, FUNCTIONS_UNWOUND, FUNCTIONS_VANISHED, FUNCTIONS_LEAVE_COUNT };
+
+/*
+ * The stack pointer at an exit is never above that at the entry, except if the exit hook is called as the function's
+ * last jump: it is then called from the function's caller. An entry below belongs to a call that has ended.
+ */
+static inline bool functions_is_exit_of(const struct functions_frame *frame, uintptr_t function,
+                                        uintptr_t stack, bool is_jump)
+{
+    return frame->function == function && (stack <= frame->stack || is_jump);
+}
 
 /* Makes room for one more frame. False: no memory. */
 bool functions_frames_grow(struct functions_thread *frames);
@@ -63,12 +84,12 @@ static inline uint32_t functions_open_count(struct tbed_recorder *recorder)
     return (uint32_t)(kept->top - kept->stack) + kept->deep_count;
 }
 
+/* Ends the innermost span, and says how it was left. The caller is inside preload_enter(). */
+void functions_end_left(struct tbed_recorder *recorder, enum functions_leave how);
+
 /* Ends the frames above 'depth'. The caller is inside preload_enter(). */
 void functions_frames_cut(struct functions_thread *frames, struct tbed_recorder *recorder, uint32_t depth,
                           enum functions_leave how);
-
-/* Control continues at the stack pointer 'stack': the calls made from there have ended. */
-void functions_left(uintptr_t stack, enum functions_leave how);
 
 /*
  * True: in a sandbox signals cannot be blocked, so the thread stops recording where it would have to take a lock; its
@@ -83,11 +104,25 @@ struct functions_signals {
 void functions_signals_block(struct functions_signals *old_ret);
 void functions_signals_restore(const struct functions_signals *old);
 
+/* ---- functions_handlers.c: the guard is set, so a signal handler has interrupted a hook ---- */
+
+void functions_handler_enter(struct preload_thread *thread, uintptr_t function, uintptr_t stack);
+void functions_handler_exit(struct preload_thread *thread, uintptr_t function, uintptr_t stack, bool is_jump);
+/* Whether a jump to this stack pointer stays within the handler. */
+bool functions_handler_stays(uintptr_t stack);
+/* Control continues at the stack pointer 'stack'; UINTPTR_MAX: outside the handler. */
+void functions_handler_left(struct preload_thread *thread, uintptr_t stack, enum functions_leave how);
+
+/* ---- functions_leave.c ---- */
+
+/* Control continues at the stack pointer 'stack': the calls made from there have ended. */
+void functions_left(uintptr_t stack, enum functions_leave how);
+
 /* ---- functions_filter.c: which functions are recorded ---- */
 
 extern bool functions_is_selective; /* some functions are excluded */
 
-/* Whether this function is recorded, at this depth of spans. */
-bool functions_is_wanted(uintptr_t function, uint32_t depth);
+/* Whether this function is recorded, at this depth of spans. 'thread' has the ranges of the modules. */
+bool functions_is_wanted(struct preload_thread *thread, uintptr_t function, uint32_t depth);
 
 #endif

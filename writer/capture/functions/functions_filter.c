@@ -270,14 +270,14 @@ static uint64_t verdict_key(uintptr_t function)
     return version << 49 | ((uint64_t)function << 16 >> 15);
 }
 
-static bool verdict_find(uintptr_t function)
+static bool verdict_find(struct preload_thread *thread, uintptr_t function)
 {
     struct preload_module module;
     struct functions_signals signals;
     int saved_errno = errno;
     bool wanted = default_verdict();
     functions_signals_block(&signals);
-    preload_location_at(&preload_thread, function); /* makes the module known */
+    preload_location_at(thread, function); /* makes the module known */
     struct exceptions *exceptions = preload_module_find(function, &module) ? exceptions_of(&module) : NULL;
     if (exceptions != NULL && *slot_of(exceptions, function - module.start + module.base) != 0)
         wanted = !wanted;
@@ -286,7 +286,7 @@ static bool verdict_find(uintptr_t function)
     return wanted;
 }
 
-bool functions_is_wanted(uintptr_t function, uint32_t depth)
+bool functions_is_wanted(struct preload_thread *thread, uintptr_t function, uint32_t depth)
 {
     if (depth >= depth_max)
         return false;
@@ -296,7 +296,7 @@ bool functions_is_wanted(uintptr_t function, uint32_t depth)
     uint64_t *slot = &verdicts[(function ^ function >> 12) % VERDICT_COUNT];
     uint64_t verdict = __atomic_load_n(slot, __ATOMIC_RELAXED);
     if ((verdict & ~(uint64_t)1) != key) {
-        verdict = key | verdict_find(function);
+        verdict = key | verdict_find(thread, function);
         __atomic_store_n(slot, verdict_key(function) | (verdict & 1), __ATOMIC_RELAXED);
     }
     return verdict & 1;

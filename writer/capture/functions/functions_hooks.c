@@ -23,13 +23,11 @@ EXPORTED void __cyg_profile_func_exit(void *function, void *call_site);
 
 /* ---- What both do ---- */
 
-/* False: a handler interrupted a hook; its calls are dropped and counted, entries and exits alike. */
+/* False: a handler interrupted a hook. */
 static inline bool hook_begin(struct preload_thread *thread)
 {
-    if (TBED_UNLIKELY(__atomic_load_n(&thread->guard, __ATOMIC_RELAXED) != PRELOAD_FREE)) {
-        preload_count_nested(thread);
+    if (TBED_UNLIKELY(__atomic_load_n(&thread->guard, __ATOMIC_RELAXED) != PRELOAD_FREE))
         return false;
-    }
     preload_guard_set(thread, PRELOAD_RECORDING);
     return true;
 }
@@ -62,23 +60,27 @@ static inline void hook_forget(struct functions_thread *frames)
 
 /*
  * The usual case of tbed_span_begin() and tbed_span_end(), without calls, so that the hooks save no registers; that
- * alone is a tenth of their cost. The recorder's own mark is not needed: the thread's guard keeps handlers out, and
- * the writer is never closed. False: nothing has been done.
+ * alone is a tenth of their cost. The recorder is marked as busy before its room is looked at, because another thread may
+ * rotate: it takes the room away, and then waits for those that are marked. False: nothing has been done.
  */
 static inline bool store_quickly(struct tbed_recorder *recorder, uint32_t tag, uint32_t id,
                                  uint64_t *tick_ret)
 {
+    tbed_recorder_mark_busy(recorder);
     uint64_t tick = tbed_counter_read();
-    if (TBED_UNLIKELY((tick - recorder->base) >> 31 != 0))
+    if (TBED_UNLIKELY(!has_room(recorder) || (tick - recorder->base) >> 31 != 0)) {
+        tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
         return false;
+    }
     tbed_recorder_commit(recorder, recorder->cursor, 1, tbed_event_word(recorder, tag, id, tick));
+    tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
     *tick_ret = tick;
     return true;
 }
 
 static inline bool can_store(const struct preload_thread *thread, const struct tbed_recorder *recorder)
 {
-    return recorder != NULL && has_room(recorder) && recorder->idle == TBED_MARK_READY && !thread->has_ended;
+    return recorder != NULL && recorder->idle == TBED_MARK_READY && !thread->has_ended;
 }
 
 /* ---- Entry ---- */
@@ -122,7 +124,7 @@ static void begin_slowly(struct preload_thread *thread, struct functions_thread 
         frames->unframed == 0 && (frames->depth < frames->capacity || functions_frames_grow(frames));
     bool has_span = true;
     if (functions_is_selective && has_frame)
-        has_span = functions_is_wanted(function, functions_open_count(recorder));
+        has_span = functions_is_wanted(thread, function, functions_open_count(recorder));
     if (has_span)
         tbed_span_begin(recorder, range_learn(thread, frames, function));
     if (has_frame)
@@ -166,8 +168,10 @@ static inline __attribute__((always_inline)) bool enter_quickly(struct preload_t
     if (TBED_UNLIKELY(kept->top == kept->limit))
         return false;
     snapshot(frames, recorder, stack);
-    if (TBED_UNLIKELY(!store_quickly(recorder, TBED_TAG_BEGIN, location, &tick)))
+    if (TBED_UNLIKELY(!store_quickly(recorder, TBED_TAG_BEGIN, location, &tick))) {
+        hook_forget(frames); /* the slow path stores more than one word */
         return false;
+    }
     kept->top->begin_tick = tick;
     kept->top->id = location;
     kept->top++;
@@ -183,7 +187,8 @@ SLOW static void enter_otherwise(struct preload_thread *thread, struct functions
     struct tbed_recorder *recorder = thread->recorder;
     bool is_usual = recorder != NULL && frames->depth < frames->capacity;
     hook_forget(frames);
-    if (is_usual && functions_is_selective && !functions_is_wanted(function, functions_open_count(recorder)))
+    if (is_usual && functions_is_selective &&
+        !functions_is_wanted(thread, function, functions_open_count(recorder)))
         push(frames, function, stack | FUNCTIONS_NO_SPAN);
     else if (!is_usual || !range_recall(thread, frames, function) ||
              !enter_quickly(thread, frames, function, stack)) {
@@ -201,8 +206,10 @@ void __cyg_profile_func_enter(void *function, void *call_site)
     struct functions_thread *frames = &functions_thread;
     uintptr_t stack = CALLER_STACK;
     (void)call_site;
-    if (!hook_begin(thread))
+    if (!hook_begin(thread)) {
+        functions_handler_enter(thread, (uintptr_t)function, stack);
         return;
+    }
     if (TBED_UNLIKELY(functions_is_selective || !enter_quickly(thread, frames, (uintptr_t)function, stack)))
         enter_otherwise(thread, frames, (uintptr_t)function, stack);
     else
@@ -210,16 +217,6 @@ void __cyg_profile_func_enter(void *function, void *call_site)
 }
 
 /* ---- Exit ---- */
-
-/*
- * The stack pointer at an exit is never above that at the entry, except if the exit hook is called as the function's
- * last jump: it is then called from the function's caller. An entry below belongs to a call that has ended.
- */
-static inline bool is_exit_of(const struct functions_frame *frame, uintptr_t function, uintptr_t stack,
-                              bool is_jump)
-{
-    return frame->function == function && (stack <= frame->stack || is_jump);
-}
 
 static inline void pop(struct functions_thread *frames, struct tbed_recorder *recorder)
 {
@@ -239,7 +236,7 @@ static void end_slowly(struct functions_thread *frames, struct tbed_recorder *re
         return;
     }
     for (uint32_t depth = frames->depth; depth > 0; depth--) {
-        if (!is_exit_of(&frames->frames[depth - 1], function, stack, is_jump))
+        if (!functions_is_exit_of(&frames->frames[depth - 1], function, stack, is_jump))
             continue;
         functions_frames_cut(frames, recorder, depth, FUNCTIONS_VANISHED);
         pop(frames, recorder);
@@ -277,7 +274,7 @@ static inline bool exit_quickly(struct preload_thread *thread, struct functions_
         return false;
     const struct functions_frame *frame = &frames->frames[frames->depth - 1];
     struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
-    if (TBED_UNLIKELY(!is_exit_of(frame, function, stack, is_jump) || kept->top == kept->floor))
+    if (TBED_UNLIKELY(!functions_is_exit_of(frame, function, stack, is_jump) || kept->top == kept->floor))
         return false;
     if (!(frame->stack & FUNCTIONS_NO_SPAN)) {
         snapshot(frames, recorder, stack);
@@ -296,8 +293,10 @@ void __cyg_profile_func_exit(void *function, void *call_site)
     struct functions_thread *frames = &functions_thread;
     uintptr_t stack = CALLER_STACK;
     bool is_jump = __builtin_return_address(0) == call_site;
-    if (!hook_begin(thread))
+    if (!hook_begin(thread)) {
+        functions_handler_exit(thread, (uintptr_t)function, stack, is_jump);
         return;
+    }
     if (TBED_UNLIKELY(!exit_quickly(thread, frames, (uintptr_t)function, stack, is_jump)))
         exit_slowly(thread, frames, (uintptr_t)function, stack, is_jump);
     else

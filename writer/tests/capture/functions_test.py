@@ -8,8 +8,8 @@ hooks, stacks or unwinding. The names of functions are taken from the program by
 
 Check: functions-random test_random_programs
 Check: functions-threads test_many_functions_in_threads
-Check: functions-signals test_signals test_steps
-Check: functions-ends test_ends test_killed test_filters test_limits test_rotate test_libraries test_tree test_warning
+Check: functions-signals test_signals test_signals_in_a_hot_loop test_steps
+Check: functions-ends test_ends test_killed test_filters test_limits test_rotate test_threads_that_rotate test_libraries test_tree test_warning
 Needs: $b/programs
 Slow: compiles and runs dozens of programs
 
@@ -516,11 +516,60 @@ def test_signals(folder):
     for stack in ("alternate", "same"):
         for end in ("leaves", "returns"):
             trace = program.run(stack, end)
+            for told in trace.told.values(): # the thread's, and those of its handlers that interrupted hooks
+                check_nesting(told)
             (told,) = trace.streams().values()
-            check_nesting(told)
+            expect(trace.drops() == 0, f"{stack} {end}: dropped {trace.info['drops']}")
             expect(trace.left["unseen"] == 0, f"{stack} {end}: {trace.left}")
             expect(end == "returns" or trace.left["longjmp"] > 0, f"{stack} {end}: nothing was left")
             expect(told.count("+once") == 42, f"{told.count('+once')} of 42")
+
+HOT = r"""
+#include <signal.h>
+#include <stdio.h>
+#include <sys/time.h>
+#define PLAIN __attribute__((no_instrument_function))
+static volatile int ticks;
+__attribute__((noinline)) void tiny(void) { __asm__ volatile(""); }
+__attribute__((noinline)) void handled(void) { tiny(); }
+void handler(int number) { ticks++; handled(); }
+PLAIN int main(int argc, char **argv)
+{
+    struct itimerval often = {{0, 100}, {0, 100}}, never = {{0, 0}, {0, 0}};
+    long calls = 0;
+    signal(SIGALRM, handler);
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (; ticks < 2000; calls++) tiny();
+    setitimer(ITIMER_REAL, &never, NULL);
+    FILE *file = fopen("counts", "w");
+    fprintf(file, "%d %ld", ticks, calls);
+    fclose(file);
+    return 0;
+}
+"""
+
+
+def test_signals_in_a_hot_loop(folder):
+    """Handlers at 10 kHz, while nearly all the time is spent in hooks: every call is there, also of those that interrupt them."""
+    program = Program.of(folder, "hot", HOT)
+    for options in ((), ("--depth", "9"), ("--rotate=4M",)):
+        trace = program.run(options=options)
+        with open(os.path.join(folder, "counts"), encoding="utf-8") as file:
+            ticks, calls = map(int, file.read().split())
+        counts = collections.Counter()
+        for name in os.listdir(folder):
+            if name.startswith("run.tbed"):
+                path = os.path.join(folder, name)
+                report = subprocess.run([TRACEBED, "report", "--json", path], capture_output=True, check=True).stdout
+                for row in json.loads(report)["spans"]:
+                    counts[row["name"].split("!")[-1]] += row["count"] - row.get("never_ended_count", 0)
+                os.unlink(path)
+        kinds = {stream["kind"] for stream in trace.info["streams"]}
+        expect("handlers" in kinds, f"{options}: no handler interrupted a hook")
+        expect(trace.drops() == 0, f"{options}: dropped {trace.info['drops']}")
+        wanted = {"tiny": calls + ticks, "handled": ticks, "handler": ticks}
+        expect(counts == wanted, f"{options}: {dict(counts)} instead of {wanted}")
+
 
 STEPS = r"""
 #define _GNU_SOURCE
@@ -610,10 +659,15 @@ def test_steps(folder):
     call, end = ["+tiny", "-tiny"], ["-inner", "+tiny", "-tiny", "-once"]
     for stack in ("alternate", "same"):
         for how in ("leaves", "returns"):
-            (told,) = program.run(stack, how).streams().values()
+            trace = program.run(stack, how)
+            (told,) = trace.streams().values()
+            expect(trace.drops() == 0, f"{stack} {how}: dropped {trace.info['drops']}")
+            handlers = told.count("+handler")
+            expect(told.count("-handler") == handlers, f"{stack} {how}: handlers that never end")
             told = without(told, "handler")
             rounds = [part.split() for part in re.split("(?<=-once) ", " ".join(told))]
             expect(len(rounds) > 100, f"{stack} {how}: {len(rounds)} rounds")
+            expect(abs(handlers - len(rounds)) <= 1, f"{stack} {how}: {handlers} handlers in {len(rounds)} rounds")
             for i, entries in enumerate(rounds):
                 is_whole = entries == begin + call + end
                 is_left = how == "leaves" and entries == begin + end
@@ -630,6 +684,35 @@ def paths_of(told):
             stack.append(entry[1:])
             paths[tuple(stack)] += 1
     return paths
+
+
+THREADS = r"""
+#include <pthread.h>
+#define PLAIN __attribute__((no_instrument_function))
+__attribute__((noinline)) void tiny(void) { __asm__ volatile(""); }
+PLAIN void *run(void *argument) { for (int i = 0; i < 300000; i++) tiny(); return argument; }
+PLAIN int main(void)
+{
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++) pthread_create(&threads[i], 0, run, 0);
+    for (int i = 0; i < 4; i++) pthread_join(threads[i], 0);
+    return 0;
+}
+"""
+
+
+def test_threads_that_rotate(folder):
+    """A thread that rotates waits for those that are in the middle of a hook."""
+    program = Program.of(folder, "threads", THREADS)
+    trace, count, files = program.run(options=("--rotate=1M",)), 0, 0
+    for name in os.listdir(folder):
+        if name.startswith("run.tbed"):
+            path = os.path.join(folder, name)
+            report = subprocess.run([TRACEBED, "report", "--json", path], capture_output=True, check=True).stdout
+            count += sum(row["count"] - row.get("never_ended_count", 0) for row in json.loads(report)["spans"])
+            files += 1
+    expect(files > 3 and trace.drops() == 0, f"{files} files, dropped {trace.info['drops']}")
+    expect(count == 4 * 300000, f"{count} calls")
 
 
 LIBRARIES = r"""
