@@ -25,11 +25,13 @@
 #define PROCESSES 4u /* at most */
 #define THREADS   3u
 #define TELLERS   (PROCESSES * THREADS)
+#define SMALL     250u                  /* small processes, one after the other */
 #define SHARE     ((uint64_t)512 << 10) /* of a ring, for each thread: the least with which it keeps half */
 
 struct told {
-    uint64_t counts[TELLERS]; /* how many steps each thread has acknowledged */
+    uint64_t counts[SMALL]; /* how many steps each thread has acknowledged */
 };
+_Static_assert(TELLERS <= SMALL, "there is room for all");
 
 struct teller {
     struct tbed_writer *writer;
@@ -37,6 +39,7 @@ struct teller {
 };
 
 static struct told *told;
+static uint32_t told_count = TELLERS; /* of their counts that are in use */
 static uint64_t acknowledged_count, kill_count;
 
 /* ---- What a thread records ---- */
@@ -179,6 +182,47 @@ static _Noreturn void record_until_killed(const char *path, const struct tbed_wr
     record_in_threads(writer, process);
 }
 
+/* ---- Small processes ---- */
+
+/* Few events, so that several of them share a page. Every third closes the trace. */
+static _Noreturn void record_little(struct tbed_writer *writer, uint32_t number)
+{
+    struct teller teller = {writer, number};
+    char name[16];
+    snprintf(name, sizeof name, "k%u", number);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, name);
+    for (uint64_t step = 0; step < 8 + number % 32; step++) {
+        record_step(&teller, recorder, step);
+        __atomic_store_n(&told->counts[number], step + 1, __ATOMIC_RELEASE);
+    }
+    if (number % 3 == 0)
+        tbed_writer_close(writer);
+    _exit(0);
+}
+
+/* Up to four at a time. Some are killed alone; all that there are when their parent is killed. */
+static _Noreturn void record_in_small_processes(const char *path)
+{
+    struct tbed_writer *writer =
+        test_writer_open(path, &(struct tbed_writer_options){.join = true, .no_helper = true});
+    pid_t parent = getpid();
+    for (uint32_t number = 0; number < SMALL; number++) {
+        pid_t child = fork();
+        if (child == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            if (getppid() != parent)
+                _exit(0);
+            record_little(writer, number);
+        }
+        if (number % 5 == 0)
+            kill(child, SIGKILL);
+        while (waitpid(-1, NULL, number < 3 ? WNOHANG : 0) < 0)
+            continue;
+    }
+    for (;;)
+        pause();
+}
+
 /* ---- The trace ---- */
 
 static struct tbed_reader *open_sound(const char *path)
@@ -206,9 +250,9 @@ static uint32_t stream_named(struct tbed_reader *reader, const char *name)
 }
 
 /* Continues each thread's count of steps with what the file has. */
-static void count_steps(struct tbed_reader *reader, uint64_t steps[TELLERS])
+static void count_steps(struct tbed_reader *reader, uint64_t steps[SMALL])
 {
-    for (uint32_t thread = 0; thread < TELLERS; thread++) {
+    for (uint32_t thread = 0; thread < told_count; thread++) {
         struct tbed_cursor *cursor;
         struct tbed_event event;
         char name[16];
@@ -251,13 +295,13 @@ static size_t open_files(const char *path, struct tbed_reader *readers[], size_t
 static void assert_nothing_is_lost(const char *path)
 {
     static struct tbed_reader *readers[FILES_MAX];
-    uint64_t steps[TELLERS] = {0};
+    uint64_t steps[SMALL] = {0};
     size_t count = open_files(path, readers, FILES_MAX);
     for (size_t i = 0; i < count; i++) {
         count_steps(readers[i], steps);
         tbed_reader_close(readers[i]);
     }
-    for (uint32_t thread = 0; thread < TELLERS; thread++)
+    for (uint32_t thread = 0; thread < told_count; thread++)
         if (steps[thread] < told->counts[thread])
             fail_msg("thread %u acknowledged %llu events, %llu are there", thread,
                      (unsigned long long)told->counts[thread], (unsigned long long)steps[thread]);
@@ -349,7 +393,7 @@ static void remove_all(const char *path)
 
 static bool has_told(void)
 {
-    for (uint32_t i = 0; i < TELLERS; i++)
+    for (uint32_t i = 0; i < told_count; i++)
         if (__atomic_load_n(&told->counts[i], __ATOMIC_ACQUIRE) != 0)
             return true;
     return false;
@@ -358,7 +402,7 @@ static bool has_told(void)
 static uint64_t told_sum(void)
 {
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < TELLERS; i++)
+    for (uint32_t i = 0; i < told_count; i++)
         sum += told->counts[i];
     return sum;
 }
@@ -413,7 +457,7 @@ static void check_and_seal(const char *path, uint32_t ring_tellers)
 static unsigned kills_each(void)
 {
     const char *text = getenv("TBED_KILLS");
-    return text != NULL ? ((unsigned)atoi(text) + 7) / 8 : 6;
+    return text != NULL ? ((unsigned)atoi(text) + 8) / 9 : 6;
 }
 
 static void print_result(const char *what)
@@ -466,6 +510,28 @@ static void two_processes_lose_nothing(void **state)
 {
     (void)state;
     kill_recorders("append, two processes", NULL, 2);
+}
+
+static void small_processes_lose_nothing(void **state)
+{
+    (void)state;
+    char path[256];
+    snprintf(path, sizeof path, "%s", test_path("small.tbed"));
+    begin_kills();
+    told_count = SMALL;
+    for (unsigned i = kills_each(); i > 0; i--) {
+        remove_all(path);
+        memset(told, 0, sizeof *told);
+        pid_t child = fork();
+        if (child == 0)
+            record_in_small_processes(path);
+        kill_at_random(child, 60000);
+        wait_for_all();
+        check_and_seal(path, 0);
+    }
+    told_count = TELLERS;
+    remove_all(path);
+    print_result("small processes");
 }
 
 static void a_series_loses_nothing(void **state)
@@ -632,6 +698,7 @@ int main(int argument_count, char **arguments)
         cmocka_unit_test(append_loses_nothing),
         cmocka_unit_test(append_without_a_helper_loses_nothing),
         cmocka_unit_test(two_processes_lose_nothing),
+        cmocka_unit_test(small_processes_lose_nothing),
         cmocka_unit_test(a_series_loses_nothing),
         cmocka_unit_test(a_ring_keeps_the_newest_of_each_thread),
 #if !IS_SANITIZED /* the program's allocator would be the sanitizer's */
