@@ -11,6 +11,7 @@
 #include "reader/analysis/sums/histogram.h"
 #include "reader/core/base/vector.h"
 #include "reader/core/base/workers.h"
+#include "reader/core/file/reader_state.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -117,9 +118,14 @@ static bool find_times(const struct job *job, struct tbed_activity_row *row, siz
     const struct tbed_filter *filter = job->options->filter;
     struct tbed_block block;
     for (size_t i = first; i < first + count; i++) {
-        if (tbed_event_block_get(job->reader, i, &block) != TBED_OK || block.stream != row->stream)
+        struct tbed_lease lease;
+        tbed_lease_begin(&lease, job->reader->map.packed);
+        bool is_there =
+            tbed_event_block_get(job->reader, i, &block) == TBED_OK && block.stream == row->stream;
+        uint64_t last = is_there ? tbed_block_last_tick(&block) : 0;
+        tbed_lease_end(&lease);
+        if (!is_there)
             continue;
-        uint64_t last = tbed_block_last_tick(&block);
         times.first_tick = block.first_tick < times.first_tick ? block.first_tick : times.first_tick;
         times.last_tick = last > times.last_tick ? last : times.last_tick;
     }

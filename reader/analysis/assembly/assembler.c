@@ -19,8 +19,10 @@
 struct track {
     struct open_stack stack;
     uint32_t stream;
-    uint32_t sequence;  /* of the current block */
-    uint64_t last_tick; /* in it */
+    uint32_t sequence;       /* of the current block */
+    uint64_t last_tick;      /* in it */
+    const void *bytes;       /* the block's */
+    struct tbed_lease lease; /* of earlier blocks that something still points into */
 };
 
 struct tbed_assembler {
@@ -97,6 +99,29 @@ static struct track *find_track(struct tbed_assembler *assembler, uint32_t strea
     return index != NUMBER_MAP_NONE ? &assembler->tracks[index] : NULL;
 }
 
+/*
+ * The stream's block is left: holds it if steps of it wait, and those blocks where spans that are still open have their
+ * arguments.
+ */
+static void keep_behind(struct tbed_assembler *assembler, struct track *track)
+{
+    const struct tbed_map *map = &assembler->reader->map;
+    const struct open_stack *stack = &track->stack;
+    struct tbed_lease before = track->lease;
+    bool waits = assembler->left_count > 0 || tbed_step_filter_waits(&assembler->steps);
+    if (map->packed == NULL)
+        return;
+    if (waits)
+        tbed_map_keep(map, &track->lease, track->bytes);
+    else
+        track->lease = (struct tbed_lease){.packed = NULL};
+    for (size_t i = 0; i < stack->count; i++)
+        if (stack->items[i].span.argument_count > 0)
+            tbed_map_keep(map, &track->lease, stack->items[i].span.arguments.at);
+    if (!waits)
+        tbed_lease_empty(&before);
+}
+
 static void enter_block(void *context, const struct tbed_block *block)
 {
     struct tbed_assembler *assembler = context;
@@ -107,6 +132,9 @@ static void enter_block(void *context, const struct tbed_block *block)
         assembler->is_out_of_memory = true;
         return;
     }
+    if (track->bytes != NULL)
+        keep_behind(assembler, track);
+    track->bytes = block->bytes;
     bool continues = tbed_open_stack_continues(&track->stack, track->sequence, block);
     leave(assembler, track, block);
     assembler->is_out_of_memory |= !tbed_open_stack_enter(&track->stack, block, continues);
@@ -151,10 +179,13 @@ static void leave_all(struct tbed_assembler *assembler)
     for (size_t i = 0; i < assembler->track_count; i++) {
         struct track *track = &assembler->tracks[i];
         struct tbed_block next;
+        struct tbed_lease lease;
+        tbed_lease_begin(&lease, assembler->reader->map.packed);
         if (assembler->filter != NULL && next_left_out(assembler, track, &next))
             leave_at_window(assembler, track, &next);
         else
             leave(assembler, track, &none);
+        tbed_lease_end(&lease);
     }
     assembler->is_at_end = true;
 }
@@ -200,8 +231,10 @@ void tbed_assembler_close(struct tbed_assembler *assembler)
         return;
     tbed_step_filter_close(&assembler->steps);
     tbed_merge_close(assembler->merge);
-    for (size_t i = 0; i < assembler->track_count; i++)
+    for (size_t i = 0; i < assembler->track_count; i++) {
         tbed_open_stack_free(&assembler->tracks[i].stack);
+        tbed_lease_empty(&assembler->tracks[i].lease);
+    }
     tbed_number_map_free(&assembler->by_stream);
     free(assembler->tracks);
     free(assembler->left);

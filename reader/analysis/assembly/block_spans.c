@@ -145,6 +145,7 @@ static void find_begin(struct block_spans *spans, struct tbed_assembled *span)
     if (before->at != NULL && (spans->number_arguments != NULL || spans->describe != NULL)) {
         struct tbed_event begin = {.type = TBED_EVENT_BEGIN};
         size_t nwords;
+        tbed_map_keep(&spans->reader->map, &spans->stable.lease, before->at);
         /* It was checked when it was found. */
         tbed_decode_long(tbed_word_load(before->at), before->at, before->at + before->nwords, &begin,
                          &nwords);
@@ -494,7 +495,7 @@ static enum tbed_status read_block(struct block_spans *spans, size_t index)
     return leave_open(&reading) && !spans->back.is_out_of_memory ? TBED_OK : TBED_ERR_MEMORY;
 }
 
-/* Blocks before it, which are looked at for it, are not held thereafter. */
+/* Blocks before it, which are looked at for it, are not held thereafter, unless a span's arguments lie there. */
 enum tbed_status tbed_block_spans_read(struct block_spans *spans, size_t index)
 {
     struct tbed_lease others;

@@ -29,10 +29,12 @@
 void tbed_look_back_free(struct look_back *back)
 {
     free(back->spans);
+    tbed_lease_empty(&back->lease);
 }
 
 void tbed_look_back_from(struct look_back *back, const struct tbed_block *block, size_t index)
 {
+    tbed_lease_empty(&back->lease);
     back->block = *block;
     back->block_index = back->index = index;
     back->forgotten_depth = 0;
@@ -142,6 +144,15 @@ static uint32_t find_passage(struct look_back *back, const struct tbed_block *af
     return passage;
 }
 
+/* The block before it, which the lease then holds. */
+static bool go_to_previous(struct look_back *back)
+{
+    tbed_lease_begin(&back->lease, back->reader->map.packed);
+    bool is_there = tbed_block_previous(back->reader, &back->block, &back->block_index);
+    tbed_lease_leave(&back->lease);
+    return is_there;
+}
+
 /*
  * Moves back one block of the stream. False: what earlier blocks say about a span at that depth does not apply; the
  * current block stays.
@@ -150,15 +161,18 @@ static bool go_back(struct look_back *back, uint64_t depth)
 {
     struct tbed_block after = back->block;
     size_t after_index = back->block_index;
-    if (!tbed_block_previous(back->reader, &back->block, &back->block_index))
-        return false;
-    uint32_t passage = find_passage(back, &after);
+    struct tbed_lease lease = back->lease;
+    bool is_there = go_to_previous(back);
+    uint32_t passage = is_there ? find_passage(back, &after) : 0;
     uint64_t forgotten = passage & PASSAGE_CONTINUES ? 0 : tbed_block_stored_depth(&after);
     if (passage != 0 && depth >= forgotten && back->index - back->block_index <= LOOK_BACK_MAX) {
         if (forgotten > back->forgotten_depth)
             back->forgotten_depth = forgotten;
+        tbed_lease_empty(&lease);
         return true;
     }
+    tbed_lease_empty(&back->lease);
+    back->lease = lease;
     back->block = after;
     back->block_index = after_index;
     return false;

@@ -7,6 +7,8 @@
 #ifndef TRACEBED_LOOK_BACK_H
 #define TRACEBED_LOOK_BACK_H
 
+#include "reader/core/container/packed_pages.h"
+
 #include <tracebed/reader.h>
 
 struct before_span {
@@ -25,6 +27,7 @@ struct look_back {
     size_t index;            /* the block whose start is looked up */
     struct tbed_block block; /* the block that is searched now */
     size_t block_index;
+    struct tbed_lease lease;   /* of the block, unless its start is looked up */
     uint64_t forgotten_depth;  /* events are missing in between: nothing is known of spans below this depth */
     struct before_span *spans; /* open at the end of block 'replayed' - 1 */
     size_t span_room, span_count;

@@ -6,6 +6,7 @@
 #include "reader/analysis/assembly/neighbours.h"
 
 #include "format/block.h"
+#include "reader/core/file/reader_state.h"
 
 bool tbed_block_before(const struct tbed_reader *reader, const struct tbed_block *next, size_t index,
                        struct tbed_block *block_ret)
@@ -57,13 +58,25 @@ uint64_t tbed_block_last_tick(const struct tbed_block *block)
     return block->sealed ? block->last_tick : tbed_block_latest_tick(block);
 }
 
-uint64_t tbed_stream_last_tick(const struct tbed_reader *reader, uint32_t stream, uint64_t none)
+static bool last_tick_of(const struct tbed_reader *reader, size_t index, uint32_t stream, uint64_t *tick_ret)
 {
     struct tbed_block block;
+    struct tbed_lease lease;
+    tbed_lease_begin(&lease, reader->map.packed);
+    bool is_good = tbed_event_block_get(reader, index, &block) == TBED_OK && block.stream == stream;
+    if (is_good)
+        *tick_ret = tbed_block_last_tick(&block);
+    tbed_lease_end(&lease);
+    return is_good;
+}
+
+uint64_t tbed_stream_last_tick(const struct tbed_reader *reader, uint32_t stream, uint64_t none)
+{
     size_t first, count;
+    uint64_t tick;
     tbed_stream_blocks(reader, stream, &first, &count);
     while (count-- > 0)
-        if (tbed_event_block_get(reader, first + count, &block) == TBED_OK && block.stream == stream)
-            return tbed_block_last_tick(&block);
+        if (last_tick_of(reader, first + count, stream, &tick))
+            return tick;
     return none;
 }

@@ -28,6 +28,12 @@ struct step_filter {
 void tbed_step_filter_open(struct step_filter *steps, const struct tbed_filter *filter, bool is_reused);
 void tbed_step_filter_close(struct step_filter *steps);
 
+/* Are there steps that went in and have not come out? */
+static inline bool tbed_step_filter_waits(const struct step_filter *steps)
+{
+    return steps->count > 0;
+}
+
 /* Errors: ERR_MEMORY. */
 enum tbed_status tbed_step_filter_take(struct step_filter *steps, const struct tbed_step *step);
 

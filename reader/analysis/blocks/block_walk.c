@@ -23,7 +23,7 @@ struct block_walk {
     bool has_process, is_heap_open;
     struct heap heap;
     struct allocation_source *all, **sources;
-    size_t source_count;
+    size_t all_count, source_count;
 
     /* Blocks that are not handed out yet: those that the latest event has ended, or the live ones. */
     struct heap_block *blocks;
@@ -63,6 +63,8 @@ static void close_process(struct block_walk *walk)
 {
     if (walk->is_heap_open)
         tbed_heap_close(&walk->heap);
+    for (size_t i = 0; walk->all != NULL && i < walk->all_count; i++)
+        tbed_allocation_source_close(&walk->all[i]);
     free(walk->all);
     free(walk->sources);
     walk->all = NULL;
@@ -74,6 +76,7 @@ static void close_process(struct block_walk *walk)
 /* Errors: ERR_MEMORY. */
 static enum tbed_status open_sources(struct block_walk *walk, size_t first, size_t count)
 {
+    walk->all_count = count;
     walk->all = calloc(count, sizeof *walk->all);
     walk->sources = calloc(count, sizeof *walk->sources);
     if (walk->all == NULL || walk->sources == NULL)

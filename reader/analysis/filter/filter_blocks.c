@@ -37,7 +37,7 @@ bool tbed_filter_has_clock(const struct tbed_filter *filter)
 static size_t block_before(const struct tbed_reader *reader, size_t first, size_t at, uint64_t tick)
 {
     struct tbed_block block;
-    while (at > first && tbed_event_block_get(reader, --at, &block) != TBED_OK)
+    while (at > first && tbed_event_block_look(reader, --at, &block) != TBED_OK)
         ;
     while (at > first && !tbed_indexed_ends_before(reader, entry_at(reader, at - 1), tick))
         at--;
@@ -49,7 +49,7 @@ static bool follows_good(const struct tbed_reader *reader, size_t first, size_t 
 {
     struct tbed_block before;
     return at > first && entry_at(reader, at - 1)->sequence + 1 == entry_at(reader, at)->sequence &&
-           tbed_event_block_get(reader, at - 1, &before) == TBED_OK;
+           tbed_event_block_look(reader, at - 1, &before) == TBED_OK;
 }
 
 /* The end of a range whose first block beyond the window is 'at'. Spans that begin in a gap are known from the next block. */
@@ -108,7 +108,7 @@ static size_t complete_before(const struct tbed_reader *reader, size_t first, si
 {
     struct tbed_block block;
     while (at > first &&
-           (tbed_event_block_get(reader, at, &block) != TBED_OK || block.depth > block.stored_count))
+           (tbed_event_block_look(reader, at, &block) != TBED_OK || block.depth > block.stored_count))
         at--;
     return at;
 }

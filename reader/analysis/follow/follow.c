@@ -9,6 +9,7 @@
 #include "format/base/sized.h"
 #include "reader/core/base/hashmap.h"
 #include "reader/core/base/vector.h"
+#include "reader/core/file/reader_state.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -119,7 +120,7 @@ static bool block_has(const struct tbed_follow *follow, size_t index, uint64_t o
 }
 
 /* An event of another block: takes over the stack that the block begins with. Blocks mostly come one after the other. */
-static void enter_block(struct tbed_follow *follow, struct thread *thread, const struct tbed_event *event)
+static void enter_held(struct tbed_follow *follow, struct thread *thread, const struct tbed_event *event)
 {
     struct tbed_block block, again;
     size_t first, block_count, at;
@@ -139,6 +140,14 @@ static void enter_block(struct tbed_follow *follow, struct thread *thread, const
     thread->open.count = 0; /* it is gone already */
     thread->block_first = event->offset;
     thread->block_end = event->offset + 1;
+}
+
+static void enter_block(struct tbed_follow *follow, struct thread *thread, const struct tbed_event *event)
+{
+    struct tbed_lease lease;
+    tbed_lease_begin(&lease, follow->reader->map.packed);
+    enter_held(follow, thread, event);
+    tbed_lease_end(&lease);
 }
 
 static void push(struct tbed_follow *follow, struct thread *thread, const struct tbed_event *event)
@@ -190,9 +199,15 @@ static void join(struct tbed_follow *follow, struct thread *thread)
     struct tbed_block block;
     size_t first, block_count;
     tbed_stream_blocks(follow->reader, thread->public.stream, &first, &block_count);
-    if (block_count == 0 || tbed_event_block_get(follow->reader, first + block_count - 1, &block) != TBED_OK)
+    struct tbed_lease lease;
+    tbed_lease_begin(&lease, follow->reader->map.packed);
+    bool is_there =
+        block_count > 0 && tbed_event_block_get(follow->reader, first + block_count - 1, &block) == TBED_OK;
+    if (is_there)
+        stack_set(follow, thread, &block);
+    tbed_lease_end(&lease);
+    if (!is_there)
         return;
-    stack_set(follow, thread, &block);
     thread->block_index = block_count - 1;
     thread->is_joined_late = true;
     thread->counted_tick = block.first_tick;

@@ -26,6 +26,7 @@ struct allocation_source {
     const struct tbed_filter *filter; /* NULL: none */
     size_t next_block, block_end;     /* by number */
     struct tbed_block block;
+    struct tbed_lease lease;  /* of the block */
     const uint64_t *at, *end; /* in the block */
     uint64_t base;
     struct allocation_slots slots;
@@ -42,16 +43,28 @@ static inline void tbed_allocation_source_open(struct allocation_source *source,
     source->block_end = source->next_block + count;
 }
 
+/* Only what was opened, or zeroed, may be closed. */
+static inline void tbed_allocation_source_close(struct allocation_source *source)
+{
+    tbed_lease_empty(&source->lease);
+}
+
 /* False: there are no more blocks. */
 static inline bool tbed_allocation_source_turn(struct allocation_source *source)
 {
-    while (source->next_block < source->block_end)
-        if (tbed_event_block_get(source->reader, source->next_block++, &source->block) == TBED_OK) {
-            source->at = source->block.words;
-            source->end = source->block.words_end;
-            source->base = source->block.first_tick;
-            return true;
-        }
+    while (source->next_block < source->block_end) {
+        tbed_lease_empty(&source->lease);
+        tbed_lease_enter(&source->lease, source->reader->map.packed);
+        enum tbed_status status = tbed_event_block_get(source->reader, source->next_block++, &source->block);
+        tbed_lease_leave(&source->lease);
+        if (status != TBED_OK)
+            continue;
+        source->at = source->block.words;
+        source->end = source->block.words_end;
+        source->base = source->block.first_tick;
+        return true;
+    }
+    tbed_lease_empty(&source->lease);
     return false;
 }
 

@@ -100,6 +100,8 @@ static bool follow_streams(const struct allocation_work *shared, struct heap *he
             sources[used++] = &all[i];
     }
     fine = fine && follow_sources(heap, sources, used);
+    for (size_t i = 0; all != NULL && i < count; i++)
+        tbed_allocation_source_close(&all[i]);
     free(all);
     free(sources);
     return fine;

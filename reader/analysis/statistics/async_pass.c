@@ -8,6 +8,7 @@
 #include "reader/analysis/assembly/neighbours.h"
 #include "reader/analysis/filter/filter.h"
 #include "reader/analysis/statistics/maker.h"
+#include "reader/core/file/gateway.h"
 
 #include <stdlib.h>
 
@@ -219,7 +220,7 @@ static uint32_t *list_streams(const struct stat_maker *maker, size_t *count_ret)
     for (size_t i = 0; streams != NULL && i < maker->source->chunk_count; i++) {
         struct tbed_block block;
         if (!(maker->chunk_marks[i] & STAT_CHUNK_HAS_ASYNCS) ||
-            tbed_event_block_get(maker->source->reader, maker->source->blocks[i], &block) != TBED_OK ||
+            tbed_event_block_look(maker->source->reader, maker->source->blocks[i], &block) != TBED_OK ||
             (count > 0 && streams[count - 1] == block.stream))
             continue;
         if (count == room) {

@@ -7,6 +7,7 @@
 #include "reader/analysis/assembly/neighbours.h"
 #include "reader/analysis/shared/resolution.h"
 #include "reader/analysis/windows/window_job.h"
+#include "reader/core/file/reader_state.h"
 
 /* ---- The spans around a span ---- */
 
@@ -132,17 +133,12 @@ static bool next_block(const struct window_job *job, const struct window_piece *
     return tbed_block_after(job->reader, &stream, piece->first + piece->count - 1, block_ret);
 }
 
-/*
- * Around the end of a piece are mostly the spans that the next block stores; when they end is known later. False: no
- * memory.
- */
-static bool guess_around(const struct window_job *job, struct window_worker *worker,
-                         const struct window_piece *piece)
+static bool guess_held(const struct window_job *job, struct window_worker *worker,
+                       const struct window_piece *piece)
 {
     uint64_t begin_tick = job->options->filter != NULL ? job->options->filter->begin : 0;
     struct tbed_block next;
-    worker->stack.count = 0;
-    if (piece->is_last || !next_block(job, piece, &next))
+    if (!next_block(job, piece, &next))
         return true;
     for (uint32_t i = 0; i < next.stored_count; i++) {
         struct window_around around = {.end_tick = UINT64_MAX};
@@ -157,6 +153,21 @@ static bool guess_around(const struct window_job *job, struct window_worker *wor
         *pushed = around;
     }
     return true;
+}
+
+/*
+ * Around the end of a piece are mostly the spans that the next block stores; when they end is known later. False: no
+ * memory.
+ */
+static bool guess_around(const struct window_job *job, struct window_worker *worker,
+                         const struct window_piece *piece)
+{
+    struct tbed_lease lease;
+    tbed_lease_begin(&lease, job->reader->map.packed);
+    worker->stack.count = 0;
+    bool fine = piece->is_last || guess_held(job, worker, piece);
+    tbed_lease_end(&lease);
+    return fine;
 }
 
 void tbed_window_read(const struct window_job *job, struct window_worker *worker, struct window_piece *piece)

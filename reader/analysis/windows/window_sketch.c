@@ -166,8 +166,8 @@ static bool load_spans(const struct window_job *job, struct window_header *heade
     return true;
 }
 
-static bool load(const struct window_job *job, struct window_worker *worker, struct window_piece *piece,
-                 size_t index, struct window_header *header)
+static bool load_held(const struct window_job *job, struct window_worker *worker, struct window_piece *piece,
+                      size_t index, struct window_header *header)
 {
     struct tbed_block block = {.depth = 0};
     enum tbed_status status =
@@ -183,6 +183,16 @@ static bool load(const struct window_job *job, struct window_worker *worker, str
     header->first_tick = block.first_tick;
     header->deep = tbed_block_stored_depth(&block);
     header->depth = block.depth;
+    return is_good;
+}
+
+static bool load(const struct window_job *job, struct window_worker *worker, struct window_piece *piece,
+                 size_t index, struct window_header *header)
+{
+    struct tbed_lease lease;
+    tbed_lease_begin(&lease, job->reader->map.packed);
+    bool is_good = load_held(job, worker, piece, index, header);
+    tbed_lease_end(&lease);
     return is_good;
 }
 

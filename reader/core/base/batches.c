@@ -63,6 +63,12 @@ static void *thread_main(void *argument)
     return NULL;
 }
 
+static void let_go(const struct tbed_batches *batches, struct tbed_batch *batch, bool is_last)
+{
+    if (batch->kept != NULL)
+        batches->job.let_go(batch->kept, is_last);
+}
+
 static void empty(struct tbed_batch *batch)
 {
     batch->count = 0;
@@ -80,6 +86,7 @@ static void put_done(struct tbed_batches *batches)
         struct tbed_batch *batch = slot_of(batches, batches->put);
         pthread_mutex_unlock(&batches->lock);
         batches->job.put(batches->job.context, batch);
+        let_go(batches, batch, false);
         empty(batch);
         pthread_mutex_lock(&batches->lock);
         batches->put++;
@@ -152,6 +159,11 @@ void *tbed_batches_push(struct tbed_batches *batches)
     return (char *)batch->items + batch->count++ * batches->job.item_nbytes;
 }
 
+struct tbed_batch *tbed_batches_current(struct tbed_batches *batches)
+{
+    return slot_of(batches, batches->full);
+}
+
 void tbed_batches_finish(struct tbed_batches *batches)
 {
     if (slot_of(batches, batches->full)->count > 0)
@@ -198,6 +210,7 @@ void tbed_batches_close(struct tbed_batches *batches)
     for (unsigned i = 1; i <= batches->started; i++)
         pthread_join(batches->threads[i].thread, NULL);
     for (size_t i = 0; batches->slots != NULL && i < batches->slot_count; i++) {
+        let_go(batches, &batches->slots[i], true);
         free(batches->slots[i].items);
         free(batches->slots[i].text.bytes);
     }

@@ -17,6 +17,7 @@ struct tbed_batch {
     size_t count;
     struct tbed_text text; /* empty when the work begins */
     bool is_done;
+    void *kept; /* the caller's: what keeps there what items point to; NULL at first */
 };
 
 struct tbed_batches_job {
@@ -27,6 +28,8 @@ struct tbed_batches_job {
     void (*work)(void *context, unsigned thread, struct tbed_batch *batch);
     /* Called by the caller's thread, in order. */
     void (*put)(void *context, const struct tbed_batch *batch);
+    /* Called by the caller's thread with what is kept, after 'put'; 'is_last': it is freed. NULL: nothing is. */
+    void (*let_go)(void *kept, bool is_last);
     void *context;
 };
 
@@ -37,6 +40,9 @@ struct tbed_batches *tbed_batches_open(const struct tbed_batches_job *job);
 
 /* Room for one more item, which the caller fills in before the next call. */
 void *tbed_batches_push(struct tbed_batches *batches);
+
+/* The batch of the item that was pushed last. */
+struct tbed_batch *tbed_batches_current(struct tbed_batches *batches);
 
 /* Returns when all items have been put out. */
 void tbed_batches_finish(struct tbed_batches *batches);

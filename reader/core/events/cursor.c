@@ -39,6 +39,7 @@ void tbed_cursor_release(struct tbed_cursor *cursor)
 {
     free(cursor->copy);
     cursor->copy = NULL;
+    tbed_lease_empty(&cursor->lease);
 }
 
 void tbed_cursor_close(struct tbed_cursor *cursor)
@@ -124,8 +125,8 @@ static bool is_outside(const struct tbed_cursor *cursor, struct tbed_indexed *en
     return cursor->window_first > 0 && tbed_indexed_ends_before(cursor->reader, entry, cursor->window_first);
 }
 
-/* Moves to the next readable block. END: there is none now, and the cursor stays where it is; ERR_MEMORY. */
-static enum tbed_status next_block(struct tbed_cursor *cursor)
+/* What the last block's events point to can still be read when the next block is entered. */
+static enum tbed_status next_held(struct tbed_cursor *cursor)
 {
     struct tbed_indexed *entry;
     struct tbed_block block;
@@ -147,6 +148,22 @@ static enum tbed_status next_block(struct tbed_cursor *cursor)
             return status;
     }
     return TBED_END;
+}
+
+/* Moves to the next readable block. END: there is none now, and the cursor stays where it is; ERR_MEMORY. */
+static enum tbed_status next_block(struct tbed_cursor *cursor)
+{
+    struct tbed_lease before = cursor->lease;
+    tbed_lease_begin(&cursor->lease, cursor->reader->map.packed);
+    enum tbed_status status = next_held(cursor);
+    tbed_lease_leave(&cursor->lease);
+    if (status != TBED_OK) {
+        tbed_lease_empty(&cursor->lease);
+        cursor->lease = before;
+    } else {
+        tbed_lease_empty(&before);
+    }
+    return status;
 }
 
 /* Reports the damage and skips the rest of the block. */
@@ -285,6 +302,7 @@ void tbed_cursor_seek(struct tbed_cursor *cursor, uint64_t tick)
     tbed_cursor_init(cursor, old.reader, old.stream);
     tbed_cursor_limit(cursor, old.window_first, old.window_last);
     cursor->copy = old.copy;
+    cursor->lease = old.lease;
     cursor->entered = old.entered;
     cursor->entered_context = old.entered_context;
     if (range.count > 0)

@@ -6,6 +6,8 @@
 #ifndef TRACEBED_CURSOR_H
 #define TRACEBED_CURSOR_H
 
+#include "reader/core/container/packed_pages.h"
+
 #include <tracebed/reader.h>
 
 /* Called with each block that a cursor enters, before the block's first event. */
@@ -26,7 +28,8 @@ struct tbed_cursor {
     uint64_t *copy; /* of the block, in a live ring; NULL: none needed so far */
     /* The block that was copied, as long as it may grow; otherwise its 'bytes' are NULL. */
     struct tbed_block origin;
-    bool is_sealed; /* if set, a zero word is damage, not the end of what has been written */
+    struct tbed_lease lease; /* of the block, which was unpacked */
+    bool is_sealed;          /* if set, a zero word is damage, not the end of what has been written */
 
     tbed_block_entered *entered; /* NULL: not needed */
     void *entered_context;

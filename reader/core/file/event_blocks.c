@@ -25,6 +25,16 @@ enum tbed_status tbed_event_block_get_sized(const struct tbed_reader *reader, si
     return status;
 }
 
+enum tbed_status tbed_event_block_look(const struct tbed_reader *reader, size_t index,
+                                       struct tbed_block *block_ret)
+{
+    struct tbed_lease lease;
+    tbed_lease_begin(&lease, reader->map.packed);
+    enum tbed_status status = tbed_event_block_get(reader, index, block_ret);
+    tbed_lease_end(&lease);
+    return status;
+}
+
 void tbed_stream_blocks(const struct tbed_reader *reader, uint32_t stream, size_t *first_ret,
                         size_t *count_ret)
 {

@@ -103,11 +103,13 @@ static enum tbed_status compare_with_entry(const struct passage *passage)
     return is_good ? TBED_ERR_DIRECTORY_ENTRY : check_content(passage, false);
 }
 
+/* The page has been taken. */
 static struct tbed_block_fields header_load(const struct passage *passage)
 {
     const struct tbed_reader *reader = passage->reader;
-    return passage->entry->cell != 0 ? tbed_block_load(tbed_map_at(&reader->map, passage->offset))
-                                     : tbed_page_block_load(reader, passage->entry->page);
+    return passage->entry->cell != 0 ? tbed_block_load(reader->map.bytes + passage->offset)
+                                     : tbed_page_load(reader->map.bytes, reader->header.page_nbytes,
+                                                      tbed_reader_reused_count(reader), passage->entry->page);
 }
 
 /* Blocks of events are unpacked while they are needed; pointers into all others are kept. */
@@ -291,7 +293,11 @@ bool tbed_indexed_ends_before(const struct tbed_reader *reader, struct tbed_inde
     }
     if (passage.offset > reader->map.nbytes || passage.nbytes > reader->map.nbytes - passage.offset)
         return false;
+    struct tbed_lease lease;
+    tbed_lease_begin(&lease, reader->map.packed);
+    tbed_map_take(&reader->map, passage.offset, false);
     passage.fields = header_load(&passage);
+    tbed_lease_end(&lease);
     return is_what_was_indexed(&passage) && passage.fields.used_nbytes != 0 &&
            passage.fields.last_tick < tick;
 }

@@ -26,6 +26,13 @@ enum tbed_status tbed_gateway(const struct tbed_reader *reader, enum tbed_block_
 enum tbed_status tbed_gateway_by_header(const struct tbed_reader *reader, enum tbed_block_kind kind,
                                         struct tbed_indexed *entry, struct tbed_block *block_ret);
 
+/*
+ * As tbed_event_block_get(), for those who need only what the block's header says: of a packed trace, what '*block_ret' points
+ * to is not held.
+ */
+enum tbed_status tbed_event_block_look(const struct tbed_reader *reader, size_t index,
+                                       struct tbed_block *block_ret);
+
 /* Whether the block still is in its place, and all that was loaded from it before this call is its own. */
 bool tbed_block_is_there(const struct tbed_reader *reader, const struct tbed_block *block);
 

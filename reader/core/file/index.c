@@ -32,7 +32,11 @@ static int compare_entries(const void *a, const void *b)
 static void settle_twice(const struct tbed_reader *reader, enum tbed_block_kind kind,
                          struct tbed_indexed *kept, const struct tbed_indexed *other)
 {
-    if (!tbed_indexed_is_good(reader, kind, kept)) {
+    struct tbed_lease lease;
+    tbed_lease_begin(&lease, reader->map.packed);
+    bool is_good = tbed_indexed_is_good(reader, kind, kept);
+    tbed_lease_end(&lease);
+    if (!is_good) {
         *kept = *other;
         return;
     }
@@ -342,7 +346,10 @@ static void note_seals(const struct tbed_reader *reader, struct tbed_index *inde
             uint64_t offset = tbed_indexed_offset(reader, entry);
             if (!entry->unsealed || offset >= reader->map.nbytes)
                 continue;
+            struct tbed_lease lease;
+            tbed_lease_begin(&lease, reader->map.packed);
             struct tbed_block_fields fields = tbed_block_load(tbed_map_at(&reader->map, offset));
+            tbed_lease_end(&lease);
             entry->unsealed = fields.used_nbytes == 0;
             if (!entry->unsealed && fields.kind == kind && kind == TBED_BLOCK_EVENTS)
                 tbed_index_note_ticks(index, fields.first_tick, fields.last_tick);
@@ -471,6 +478,16 @@ size_t tbed_index_string_position(const struct tbed_index *index, uint32_t ordin
 }
 
 /* Of a run of pages, those that are on disk. */
+/* At 'offset', which lies inside the file. */
+static bool are_zero(const struct tbed_reader *reader, uint64_t offset, size_t nbytes)
+{
+    struct tbed_lease lease;
+    tbed_lease_begin(&lease, reader->map.packed);
+    bool are = tbed_bytes_are_zero(tbed_map_at(&reader->map, offset), nbytes);
+    tbed_lease_end(&lease);
+    return are;
+}
+
 static void check_unwritten_pages(const struct tbed_reader *reader, const struct tbed_pending *pages)
 {
     uint64_t page_nbytes = reader->header.page_nbytes, end = (uint64_t)pages->page + pages->page_count;
@@ -480,7 +497,7 @@ static void check_unwritten_pages(const struct tbed_reader *reader, const struct
         if (page >= end || page >= reader->map.nbytes / page_nbytes)
             return;
         if (!tbed_directory_has_page((uint32_t)page_nbytes, page) &&
-            !tbed_bytes_are_zero(tbed_map_at(&reader->map, page * page_nbytes), page_nbytes))
+            !are_zero(reader, page * page_nbytes, page_nbytes))
             tbed_damage_tell(reader, TBED_ERR_BLOCK_NOT_ZERO, page * page_nbytes, 0, 0);
     }
 }
@@ -496,7 +513,7 @@ void tbed_index_check_unwritten(const struct tbed_reader *reader)
         uint64_t offset = (uint64_t)places[i].page * reader->header.page_nbytes +
                           ((uint64_t)places[i].cell << places[i].shift);
         size_t nbytes = (size_t)1 << places[i].shift;
-        if (offset < reader->map.nbytes && !tbed_bytes_are_zero(tbed_map_at(&reader->map, offset), nbytes))
+        if (offset < reader->map.nbytes && !are_zero(reader, offset, nbytes))
             tbed_damage_tell(reader, TBED_ERR_BLOCK_NOT_ZERO, offset, places[i].cell, 0);
     }
 }

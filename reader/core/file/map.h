@@ -54,6 +54,16 @@ static inline const uint8_t *tbed_map_at(const struct tbed_map *map, uint64_t of
     return map->bytes + offset;
 }
 
+/* Holds the page that 'at' points into, which somebody else has taken, for the lease as well. A plain file needs none. */
+static inline void tbed_map_keep(const struct tbed_map *map, struct tbed_lease *lease, const void *at)
+{
+    if (map->packed == NULL)
+        return;
+    tbed_lease_enter(lease, map->packed);
+    tbed_map_take(map, (uint64_t)((const uint8_t *)at - map->bytes), false);
+    tbed_lease_leave(lease);
+}
+
 /* The unit of a packed file that has the page at 'offset': where it is in the packed file. */
 uint64_t tbed_map_packed_offset(const struct tbed_map *map, uint64_t offset);
 

@@ -73,9 +73,13 @@ bool tbed_page_was_taken(const struct tbed_reader *reader, uint64_t page, const 
 
 struct tbed_block_fields tbed_page_block_load(const struct tbed_reader *reader, uint64_t page)
 {
+    struct tbed_lease lease;
+    tbed_lease_begin(&lease, reader->map.packed);
     tbed_map_take(&reader->map, page * reader->header.page_nbytes, false);
-    return tbed_page_load(reader->map.bytes, reader->header.page_nbytes, tbed_reader_reused_count(reader),
-                          page);
+    struct tbed_block_fields fields =
+        tbed_page_load(reader->map.bytes, reader->header.page_nbytes, tbed_reader_reused_count(reader), page);
+    tbed_lease_end(&lease);
+    return fields;
 }
 
 /* The header of the block at 'offset', if it passes its checks. */
@@ -108,7 +112,7 @@ static struct tbed_block_facts facts_of_entry(const struct tbed_reader *reader, 
     };
 }
 
-struct tbed_block_facts tbed_place_facts(const struct tbed_reader *reader, uint64_t page, uint32_t cell)
+static struct tbed_block_facts facts_of(const struct tbed_reader *reader, uint64_t page, uint32_t cell)
 {
     struct tbed_block_fields fields;
     uint64_t offset = page * reader->header.page_nbytes;
@@ -130,4 +134,13 @@ struct tbed_block_facts tbed_place_facts(const struct tbed_reader *reader, uint6
         .first_tick = fields.first_tick,
         .last_tick = fields.used_nbytes != 0 ? fields.last_tick : fields.first_tick,
     };
+}
+
+struct tbed_block_facts tbed_place_facts(const struct tbed_reader *reader, uint64_t page, uint32_t cell)
+{
+    struct tbed_lease lease;
+    tbed_lease_begin(&lease, reader->map.packed);
+    struct tbed_block_facts facts = facts_of(reader, page, cell);
+    tbed_lease_end(&lease);
+    return facts;
 }

@@ -12,6 +12,29 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 
+static void count_block(const struct tbed_reader *reader, enum tbed_block_kind kind,
+                        struct tbed_indexed *entry, struct tbed_trace_info *info)
+{
+    struct tbed_block block;
+    if (tbed_gateway(reader, kind, entry, false, &block) != TBED_OK)
+        return;
+    uint64_t last_tick = block.last_tick;
+    if (!block.sealed) {
+        struct tbed_block_scan scan;
+        info->unsealed_block_count++;
+        tbed_block_scan(block.bytes, block.nbytes, kind, &scan); /* damage is left for a cursor to report */
+        last_tick = scan.last_tick;
+        if (tbed_gateway(reader, kind, entry, false, &block) != TBED_OK)
+            return; /* a live ring has reused it meanwhile */
+    }
+    if (kind != TBED_BLOCK_EVENTS)
+        return;
+    if (block.first_tick < info->first_tick)
+        info->first_tick = block.first_tick;
+    if (last_tick > info->last_tick)
+        info->last_tick = last_tick;
+}
+
 /*
  * Of the blocks that were not sealed at the last refresh, counts those that still are not, and finds their last tick.
  */
@@ -21,25 +44,12 @@ static void count_unsealed(const struct tbed_reader *reader, enum tbed_block_kin
     const struct tbed_vector *list = &reader->index.lists[kind];
     for (size_t i = 0; i < list->count; i++) {
         struct tbed_indexed *entry = tbed_index_at(&reader->index, kind, i);
-        struct tbed_block block;
-        if (!entry->unsealed || tbed_gateway(reader, kind, entry, false, &block) != TBED_OK)
+        struct tbed_lease lease;
+        if (!entry->unsealed)
             continue;
-        uint64_t last_tick = block.last_tick;
-        if (!block.sealed) {
-            struct tbed_block_scan scan;
-            info->unsealed_block_count++;
-            tbed_block_scan(block.bytes, block.nbytes, kind,
-                            &scan); /* damage is left for a cursor to report */
-            last_tick = scan.last_tick;
-            if (tbed_gateway(reader, kind, entry, false, &block) != TBED_OK)
-                continue; /* a live ring has reused it meanwhile */
-        }
-        if (kind != TBED_BLOCK_EVENTS)
-            continue;
-        if (block.first_tick < info->first_tick)
-            info->first_tick = block.first_tick;
-        if (last_tick > info->last_tick)
-            info->last_tick = last_tick;
+        tbed_lease_begin(&lease, reader->map.packed);
+        count_block(reader, kind, entry, info);
+        tbed_lease_end(&lease);
     }
 }
 

@@ -11,6 +11,7 @@
 
 #include "reader/core/base/batches.h"
 #include "reader/core/base/workers.h"
+#include "reader/core/events/kept_events.h"
 #include "reader/core/file/reader_state.h"
 #include "reader/core/names/names_ahead.h"
 
@@ -110,6 +111,7 @@ struct chrome_batches *tbed_chrome_batches_open(struct chrome_writer *main, stru
                                          .thread_count = batches->thread_count,
                                          .work = work,
                                          .put = put,
+                                         .let_go = tbed_batch_let_go,
                                          .context = batches};
     batches->writers = calloc(batches->thread_count, sizeof *batches->writers);
     if (tbed_names_ahead_open(&batches->names, main->reader) && batches->writers != NULL)
@@ -141,10 +143,14 @@ void tbed_chrome_batches_add(struct chrome_batches *batches, const struct tbed_s
     item->step = *step;
     item->thread = thread;
     item->beside_count = batches->main->beside_count;
-    if (step->span != NULL)
+    if (step->span != NULL) {
         item->span = *step->span;
-    if (step->event != NULL)
+        tbed_batch_keep_span(batches->batches, &batches->main->reader->map, step->span);
+    }
+    if (step->event != NULL) {
         item->event = *step->event;
+        tbed_batch_keep_event(batches->batches, &batches->main->reader->map, step->event);
+    }
     batches->main->beside_count += tbed_chrome_is_beside(batches->main, step);
     if (batches->is_live_ring)
         tbed_batches_finish(batches->batches);

@@ -5,6 +5,8 @@
  */
 #include "reader/exchange/events/export_start.h"
 
+#include "reader/core/file/reader_state.h"
+
 /* Lowers '*first_tick' to the stream's first begin. */
 static enum tbed_status find_begin(struct tbed_reader *reader, uint32_t stream, uint64_t *first_tick)
 {
@@ -25,21 +27,31 @@ static enum tbed_status find_begin(struct tbed_reader *reader, uint32_t stream, 
     return status == TBED_END ? TBED_OK : status;
 }
 
+/* The first begin of a span that the block stores as open. UINT64_MAX: there is none, or the block is damaged. */
+static uint64_t open_begin_of(struct tbed_reader *reader, size_t index)
+{
+    struct tbed_block block;
+    uint64_t first = UINT64_MAX, begin_tick;
+    uint32_t id;
+    if (tbed_event_block_get(reader, index, &block) != TBED_OK)
+        return UINT64_MAX; /* reported by the cursors of the export */
+    for (uint32_t span = 0; span < block.stored_count; span++) {
+        tbed_block_open_span(&block, span, &begin_tick, &id);
+        first = begin_tick < first ? begin_tick : first;
+    }
+    bool was_reused = tbed_event_block_get(reader, index, &block) != TBED_OK; /* meanwhile, in a live ring */
+    return was_reused ? UINT64_MAX : first;
+}
+
 /* Lowers '*first_tick' to the first begin of a span that is open in some block, although the begin itself may be lost. */
 static void find_open_begin(struct tbed_reader *reader, size_t block_count, uint64_t *first_tick)
 {
     for (size_t i = 0; i < block_count; i++) {
-        struct tbed_block block;
-        uint64_t first = UINT64_MAX, begin_tick;
-        uint32_t id;
-        if (tbed_event_block_get(reader, i, &block) != TBED_OK)
-            continue; /* reported by the cursors of the export */
-        for (uint32_t span = 0; span < block.stored_count; span++) {
-            tbed_block_open_span(&block, span, &begin_tick, &id);
-            first = begin_tick < first ? begin_tick : first;
-        }
-        bool was_reused = tbed_event_block_get(reader, i, &block) != TBED_OK; /* meanwhile, in a live ring */
-        *first_tick = !was_reused && first < *first_tick ? first : *first_tick;
+        struct tbed_lease lease;
+        tbed_lease_begin(&lease, reader->map.packed);
+        uint64_t first = open_begin_of(reader, i);
+        *first_tick = first < *first_tick ? first : *first_tick;
+        tbed_lease_end(&lease);
     }
 }
 

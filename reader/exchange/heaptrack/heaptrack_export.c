@@ -29,7 +29,7 @@ struct heaptrack_sources {
     TBED_HASHMAP(struct process_heap) heaps;
     struct stream_source *all;
     struct stream_source **by_tick; /* a heap of those that have more */
-    size_t count;
+    size_t count, all_count;
 };
 
 /* ---- Streams in order of time ---- */
@@ -74,6 +74,7 @@ static bool open_sources(struct heaptrack_sources *sources, struct tbed_reader *
     size_t count = 0;
     while (tbed_stream_get(reader, count, &stream))
         count++;
+    sources->all_count = count;
     sources->all = calloc(count + 1, sizeof *sources->all);
     sources->by_tick = calloc(count + 1, sizeof(struct stream_source *));
     if (sources->all == NULL || sources->by_tick == NULL)
@@ -101,6 +102,8 @@ static void close_sources(struct heaptrack_sources *sources)
         free(slot->heap);
     }
     tbed_hashmap_free(&sources->heaps.map);
+    for (size_t i = 0; sources->all != NULL && i < sources->all_count; i++)
+        tbed_allocation_source_close(&sources->all[i].source);
     free(sources->all);
     free(sources->by_tick);
 }

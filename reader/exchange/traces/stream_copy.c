@@ -29,6 +29,8 @@ static uint32_t count_inherited(const struct copy_source *source, uint32_t strea
     struct tbed_block block;
     size_t first, count;
     uint32_t inherited = 0;
+    struct tbed_lease lease;
+    tbed_lease_begin(&lease, source->reader->map.packed);
     tbed_filter_blocks(source->filter, source->reader, stream, &first, &count);
     *is_needed_ret = source->filter != NULL;
     for (size_t i = 0; i < count; i++) {
@@ -40,6 +42,7 @@ static uint32_t count_inherited(const struct copy_source *source, uint32_t strea
                 inherited = block.depth - block.stored_count + j + 1;
         break;
     }
+    tbed_lease_end(&lease);
     return inherited;
 }
 
@@ -58,6 +61,8 @@ static enum tbed_status add_initial(struct first_pass *pass, const struct tbed_s
     struct initial_span *initial = TBED_VECTOR_PUSH(&pass->copy->initial);
     if (initial == NULL)
         return TBED_ERR_MEMORY;
+    if (step->span->argument_count > 0)
+        tbed_map_keep(&pass->copy->source->reader->map, &pass->copy->lease, step->span->arguments.at);
     *initial = (struct initial_span){*step->span, step->depth, step->depth < pass->inherited_depth};
     return TBED_OK;
 }
@@ -71,6 +76,7 @@ static enum tbed_status find_initial(struct stream_copy *copy, uint32_t stream)
     struct tbed_step step;
     bool is_needed;
     copy->initial.count = 0;
+    tbed_lease_empty(&copy->lease);
     pass.inherited_depth = count_inherited(source, stream, &is_needed);
     if (!is_needed)
         return TBED_OK;

@@ -6,6 +6,7 @@
 #ifndef TRACEBED_STREAM_COPY_H
 #define TRACEBED_STREAM_COPY_H
 
+#include "reader/core/file/reader_state.h"
 #include "reader/exchange/traces/out/block_out.h"
 #include "reader/exchange/traces/out/id_map.h"
 
@@ -44,6 +45,7 @@ struct stream_copy {
     struct block_out out;
     uint64_t last_tick;                       /* the stream lasts until then */
     TBED_VECTOR(struct initial_span) initial; /* open at the start, the innermost first */
+    struct tbed_lease lease;                  /* of their arguments */
     /* Spans without a known begin that could not be copied; spans that never ended, and end before a gap now. */
     uint64_t unknown_count, closed_count;
     TBED_VECTOR(struct pending_span) pending; /* no event ends them; the innermost first */

@@ -158,6 +158,7 @@ static void close_attempt(struct attempt *attempt)
     tbed_strings_out_free(&attempt->strings);
     tbed_block_out_free(&attempt->stream.out);
     tbed_vector_free(&attempt->stream.initial.vector);
+    tbed_lease_empty(&attempt->stream.lease);
     tbed_vector_free(&attempt->stream.pending.vector);
     tbed_trace_file_free(&attempt->file);
     free(attempt->event_page);

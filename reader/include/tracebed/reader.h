@@ -2,7 +2,8 @@
  * tracebed/reader.h: read a trace in place.
  *
  * A reader maps the file and decodes it without copying. The texts, payloads and stacks that it hands out are pointers
- * into the map, valid until tbed_reader_close().
+ * into the map, valid until tbed_reader_close(). Those of a packed trace take memory as long; but not what cursors and
+ * merges return, see there.
  *
  * Caveats: if another program truncates the file while it is mapped, reading the missing part raises SIGBUS. If a hostile
  * program rewrites the file while it is read, the same byte may be seen with two values. Opening with 'copy' reads the
@@ -232,8 +233,9 @@ uint32_t tbed_counter_unit(const struct tbed_reader *reader, uint32_t counter_id
 
 struct tbed_damage {
     enum tbed_status status;
-    uint64_t offset; /* in the file */
-    uint64_t page;   /* its number; UINT64_MAX: not a page */
+    uint64_t
+        offset; /* in the file; of a packed trace, in the plain one. PACKED_… without a page: in the packed one */
+    uint64_t page; /* its number; UINT64_MAX: not a page */
     uint32_t cell;
     uint64_t detail; /* the value found, if there is one */
     /* The block that is or was there, as far as its header, or the directory, still says. */
@@ -285,7 +287,7 @@ size_t tbed_event_block_count(const struct tbed_reader *reader);
 
 /*
  * The gateway through which all access to event blocks goes. The first access to a block checks it, including the
- * checksum if it is sealed.
+ * checksum if it is sealed. Of a packed trace, up to 1 MiB around it stays unpacked until the reader is closed.
  * Errors: the block's ERR_BLOCK_…, which is also added to the damage list; ERR_ARGUMENT past the last.
  */
 static inline enum tbed_status tbed_event_block_get(const struct tbed_reader *reader, size_t index,
@@ -342,7 +344,7 @@ struct tbed_arguments {
  *
  * Units:     ticks of the trace's clock, which tbed_ticks_to_ns() converts. Sizes are in bytes.
  * Ownership: 'arguments' and their texts point into the map. For a live flight recorder they point into the cursor or
- *            merge, and are valid until its next call.
+ *            merge, and are valid until its next call; likewise for a packed trace.
  */
 struct tbed_event {
     enum tbed_event_type type;

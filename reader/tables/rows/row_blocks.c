@@ -37,9 +37,12 @@ static bool ends_before(struct chooser *chooser, size_t at, struct tbed_page_ent
     if (entry->is_sealed)
         return ns_of(chooser, entry->fields.last_tick) < chooser->ts.least;
     struct tbed_block block;
-    return !indexed->unsealed &&
-           tbed_gateway_by_header(chooser->reader, TBED_BLOCK_EVENTS, indexed, &block) == TBED_OK &&
-           block.sealed && ns_of(chooser, block.last_tick) < chooser->ts.least;
+    struct tbed_lease lease;
+    tbed_lease_begin(&lease, chooser->reader->map.packed);
+    bool is_good = !indexed->unsealed &&
+                   tbed_gateway_by_header(chooser->reader, TBED_BLOCK_EVENTS, indexed, &block) == TBED_OK;
+    tbed_lease_end(&lease);
+    return is_good && block.sealed && ns_of(chooser, block.last_tick) < chooser->ts.least;
 }
 
 static bool begins_after(struct chooser *chooser, uint64_t tick)
@@ -51,7 +54,7 @@ static bool begins_after(struct chooser *chooser, uint64_t tick)
  * Did all spans that are open at the block's start begin before or after the times that are asked for? Those that it does not
  * list are around those that it lists, and began no later.
  */
-static bool lists_none(struct chooser *chooser, size_t at)
+static bool lists_none_held(struct chooser *chooser, size_t at)
 {
     struct tbed_block block;
     if (tbed_gateway_by_header(chooser->reader, TBED_BLOCK_EVENTS, entry_at(chooser, at), &block) != TBED_OK)
@@ -67,6 +70,15 @@ static bool lists_none(struct chooser *chooser, size_t at)
             return false;
     }
     return block.depth == 0 || block.stored_count > 0;
+}
+
+static bool lists_none(struct chooser *chooser, size_t at)
+{
+    struct tbed_lease lease;
+    tbed_lease_begin(&lease, chooser->reader->map.packed);
+    bool is = lists_none_held(chooser, at);
+    tbed_lease_end(&lease);
+    return is;
 }
 
 static bool is_wanted(struct chooser *chooser, size_t at)

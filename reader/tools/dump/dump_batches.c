@@ -9,6 +9,8 @@
 #define _GNU_SOURCE 1
 #include "reader/core/base/batches.h"
 #include "reader/core/base/workers.h"
+#include "reader/core/events/kept_events.h"
+#include "reader/core/file/reader_state.h"
 #include "reader/core/names/names_ahead.h"
 #include "reader/tools/dump/dump.h"
 
@@ -61,6 +63,7 @@ void dump_batches_open(struct dump *dump)
                                          .thread_count = batches->thread_count,
                                          .work = work,
                                          .put = put,
+                                         .let_go = tbed_batch_let_go,
                                          .context = batches};
     batches->batches = tbed_batches_open(&job);
     if (batches->batches == NULL)
@@ -75,6 +78,7 @@ void dump_batches_add(struct dump *dump, const struct tbed_event *event, uint32_
     struct item *item = tbed_batches_push(dump->batches->batches);
     item->event = *event;
     item->depth = depth;
+    tbed_batch_keep_event(dump->batches->batches, &dump->reader->map, event);
     if (dump->batches->is_live_ring)
         tbed_batches_finish(dump->batches->batches);
 }

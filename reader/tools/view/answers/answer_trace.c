@@ -5,6 +5,8 @@
  */
 #include "reader/tools/view/answers/answers.h"
 
+#include "reader/core/file/gateway.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,7 +71,7 @@ static void sample_block(struct view_trace *trace, size_t index)
     struct tbed_block block;
     struct tbed_cursor *cursor;
     struct tbed_event event;
-    if (tbed_event_block_get(trace->reader, index, &block) != TBED_OK ||
+    if (tbed_event_block_look(trace->reader, index, &block) != TBED_OK ||
         tbed_cursor_open(trace->reader, block.stream, &cursor) != TBED_OK)
         return;
     tbed_cursor_seek(cursor, block.first_tick);

@@ -74,7 +74,7 @@ struct stored {
     uint64_t begin_tick;
 };
 
-static bool is_stored(const struct around *around, size_t index, const struct stored *span)
+static bool stores(const struct around *around, size_t index, const struct stored *span)
 {
     struct tbed_block block;
     uint64_t begin_tick;
@@ -86,6 +86,15 @@ static bool is_stored(const struct around *around, size_t index, const struct st
         return true; /* most likely: more deep spans are open than a block stores */
     tbed_block_open_span(&block, span->depth - tbed_block_stored_depth(&block), &begin_tick, &id);
     return begin_tick == span->begin_tick && id == span->id;
+}
+
+static bool is_stored(const struct around *around, size_t index, const struct stored *span)
+{
+    struct tbed_lease lease;
+    tbed_lease_begin(&lease, around->answer->trace->reader->map.packed);
+    bool is = stores(around, index, span);
+    tbed_lease_end(&lease);
+    return is;
 }
 
 /* The last of the blocks from 'first', which stores the span as open, up to before 'end' that does. */
@@ -102,7 +111,7 @@ static size_t last_with(const struct around *around, size_t first, size_t end, c
 }
 
 /* Reads the blocks in which the spans end that are open at the start of block 'index' and began up to the tick. */
-static bool read_ends(struct around *around, size_t index, size_t end, enum tbed_status *status)
+static bool read_held(struct around *around, size_t index, size_t end, enum tbed_status *status)
 {
     struct tbed_block block;
     bool fine = true;
@@ -116,6 +125,15 @@ static bool read_ends(struct around *around, size_t index, size_t end, enum tbed
         if (span.begin_tick <= around->tick && span.begin_tick != 0)
             fine = read_block(around, last_with(around, index, end, &span), status);
     }
+    return fine;
+}
+
+static bool read_ends(struct around *around, size_t index, size_t end, enum tbed_status *status)
+{
+    struct tbed_lease lease;
+    tbed_lease_begin(&lease, around->answer->trace->reader->map.packed);
+    bool fine = read_held(around, index, end, status);
+    tbed_lease_end(&lease);
     return fine;
 }
 
