@@ -49,11 +49,20 @@ static bool find_in_directory(struct tbed_reader *reader)
     return false;
 }
 
+/* Of a packed trace, page 0 may be lost with its unit: 'detail' is then where that is in the packed file. */
+static enum tbed_status check_at_start(struct tbed_reader *reader, struct tbed_error *wrong_ret)
+{
+    enum tbed_status status = tbed_map_take(&reader->map, 0, true);
+    if (status == TBED_OK)
+        return tbed_header_check(reader->map.bytes, reader->map.nbytes, &reader->header, wrong_ret);
+    *wrong_ret = (struct tbed_error){.status = status, .detail = tbed_map_packed_offset(&reader->map, 0)};
+    return status;
+}
+
 enum tbed_status tbed_header_find(struct tbed_reader *reader, struct tbed_error *error)
 {
     struct tbed_error wrong;
-    enum tbed_status status =
-        tbed_header_check(tbed_map_at(&reader->map, 0), reader->map.nbytes, &reader->header, &wrong);
+    enum tbed_status status = check_at_start(reader, &wrong);
     if (status == TBED_OK) {
         memcpy(reader->fixed, reader->map.bytes, reader->header.fixed_nbytes);
         return TBED_OK;

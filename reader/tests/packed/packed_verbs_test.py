@@ -165,6 +165,11 @@ def test_damage_of_the_packed_file(folder):
     cases.need(tracebed(packed, "unpack", "--partly", "bad.tbed", "-o", "part.tbed")[0] == 1, "partly")
     cases.need(dump(packed, "part.tbed")[1] == some, "what is intact is the same")
 
+    damaged(packed, content, units[0] + 200)  # the header page: a copy of the header is in the directory
+    status, some, complaint = tracebed(packed, "verify", "bad.tbed")
+    cases.need(status != 0 and b"a unit of the packed trace is damaged" in some + complaint, some + complaint)
+    cases.need(b"libzstd" not in complaint, complaint)
+
     for at in (20, len(content) - 60, len(content) - 10):  # the header, the index, the trailer
         damaged(packed, content, at)
         status, all_of_it, complaint = dump(packed, "bad.tbed")

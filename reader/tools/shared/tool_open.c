@@ -162,7 +162,6 @@ static const struct {
     const char *magic;
     const char *hint;
 } known_files[] = {
-    {TBED_PACKED_MAGIC, "It is a packed trace; reading it needs libzstd."},
     {"PERFILE2", "This is a perf.data file; 'perf report -i FILE' reads it."},
     {"\x7f"
      "ELF",
@@ -195,8 +194,10 @@ void tool_complain_open(const char *path, const struct tbed_error *error)
     tool_complain_error(path, error);
     switch (error->status) {
     case TBED_ERR_NOT_A_TRACE:
-    case TBED_ERR_NO_LIBRARY:
         hint_at_kind(path);
+        break;
+    case TBED_ERR_NO_LIBRARY:
+        tool_hint("It is a packed trace; reading it needs libzstd.");
         break;
     case TBED_ERR_NOT_REGULAR:
         tool_hint("Pipes and devices can be read from standard input: tracebed COMMAND - < FILE");
