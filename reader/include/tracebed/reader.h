@@ -233,9 +233,8 @@ uint32_t tbed_counter_unit(const struct tbed_reader *reader, uint32_t counter_id
 
 struct tbed_damage {
     enum tbed_status status;
-    uint64_t
-        offset; /* in the file; of a packed trace, in the plain one. PACKED_… without a page: in the packed one */
-    uint64_t page; /* its number; UINT64_MAX: not a page */
+    uint64_t offset; /* in the plain file; of PACKED_… that has no page, in the packed one */
+    uint64_t page;   /* its number; UINT64_MAX: not a page */
     uint32_t cell;
     uint64_t detail; /* the value found, if there is one */
     /* The block that is or was there, as far as its header, or the directory, still says. */
