@@ -13,6 +13,14 @@ bool tbed_macros_enter(void)
     return tbed_thread_enter();
 }
 
+uint32_t tbed_begin_slow(struct tbed_site *site)
+{
+    if (!tbed_enter(&tbed_category_default))
+        return 0;
+    tbed_begin_entered(&tbed_category_default, tbed_site_id(site));
+    return tbed_thread_self.generation;
+}
+
 #ifndef TBED_NO_ENVIRONMENT
 /* So that the program's own constructors can record. */
 TBED_FIRST_CONSTRUCTOR static void macros_begin(void)

@@ -203,6 +203,8 @@ void tbed_category_remove(struct tbed_category *category);
  * constructor.
  */
 bool tbed_macros_enter(void);
+/* Begins a span in the default category, in unusual cases; linked in the same way, so that files share one. */
+uint32_t tbed_begin_slow(struct tbed_site *site);
 bool tbed_thread_enter(void);
 /* Starts a trace if the environment asks for one, once per process. With 'takes_rtl_logfile', RTL_LOGFILE counts too. */
 void tbed_environment_obey(bool takes_rtl_logfile);

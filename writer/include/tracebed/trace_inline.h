@@ -87,14 +87,6 @@ TBED_INLINE void tbed_begin_entered(struct tbed_category *category, uint32_t id)
 }
 
 /* These return the generation of the trace in which the span began; 0: it did not. */
-TBED_OUTLINE_SLOW uint32_t tbed_begin_slow(struct tbed_category *category, struct tbed_site *site)
-{
-    if (!tbed_enter(category))
-        return 0;
-    tbed_begin_entered(category, tbed_site_id(site));
-    return tbed_thread_self.generation;
-}
-
 TBED_OUTLINE uint32_t tbed_begin_in(struct tbed_category *category, struct tbed_site *site)
 {
     if (!tbed_enter(category))
@@ -117,7 +109,7 @@ TBED_OUTLINE uint32_t tbed_begin_default(uint32_t generation, struct tbed_site *
     if (TBED_UNLIKELY(!tbed_is_entered(generation, state) ||
                       !tbed_words_record(tbed_thread_self.recorder, TBED_TAG_BEGIN, (uint32_t)state, true, 1,
                                          1, tbed_words_none())))
-        return tbed_begin_slow(&tbed_category_default, site);
+        return tbed_begin_slow(site);
     return generation;
 }
 
