@@ -266,16 +266,9 @@ def uftrace_counts(output):
     return counts, re.findall(r"LOST (\d+)", found.stdout + found.stderr)
 
 
-def bare(name):
-    """The last part of a name: C++ gives TBED_SPAN() no more than that."""
-    return name.rpartition("::")[2]
-
-
-def summed(counts):
-    sums = {}
-    for name, count in counts.items():
-        sums[bare(name)] = sums.get(bare(name), 0) + count
-    return sums
+def count_of(counts, name):
+    """The calls of all functions of that name, also in a namespace that has none."""
+    return sum(count for each, count in counts.items() if each == name or each.endswith("::" + name))
 
 
 def compare_counts(program, folder, work):
@@ -288,10 +281,9 @@ def compare_counts(program, folder, work):
     wanted = rf"^({'|'.join(re.escape(name) for name in names)})$"
     run(Way("uftrace", "hooks", [*UFTRACE, "-F", wanted, "-D", "1"], {}), theirs_made, program, work)
     theirs, lost = uftrace_counts(f"{work}/output")
-    ours, theirs = summed(ours), summed(theirs)
-    different = [(name, ours.get(name, 0), theirs.get(name, 0)) for name in sorted({bare(name) for name in names})]
-    different = [row for row in different if row[1] != row[2]]
-    print(f"{program['name']}: {sum(ours.values()):,} calls of {len(ours)} functions; uftrace lost {', '.join(lost) or 'nothing'}; "
+    rows = [(name, count_of(ours, name), count_of(theirs, name)) for name in sorted(names)]
+    different = [row for row in rows if row[1] != row[2]]
+    print(f"{program['name']}: {sum(row[1] for row in rows):,} calls of {len(names)} functions; uftrace lost {', '.join(lost) or 'nothing'}; "
           f"{len(different)} counts differ from uftrace's")  # fmt: skip
     for name, our, their in different:
         print(f"    {name}: {our:,}, uftrace {their:,}")

@@ -179,7 +179,9 @@ uint32_t tbed_dynamic_id(const char *text)
 void tbed_place_describe(uint32_t id, const char *function, const char *file, uint32_t line)
 {
     int kept_errno = errno;
-    struct tbed_frame_names place = {tbed_dynamic_id(function), tbed_dynamic_id(file), line};
+    char room[TBED_FUNCTION_NBYTES_MAX + 1];
+    struct tbed_frame_names place = {tbed_dynamic_id(tbed_function_name(function, room)),
+                                     tbed_dynamic_id(file), line};
     tbed_location_describe(tbed_thread_self.writer, id, &place, 1);
     errno = kept_errno;
 }
@@ -196,10 +198,18 @@ void tbed_place_note(uint32_t id, const char *function, const char *file, uint32
         tbed_place_describe(id, function, file, line);
 }
 
+/* A site without a name of its own has its function's. */
+static uint32_t site_name(const struct tbed_site *site)
+{
+    char room[TBED_FUNCTION_NBYTES_MAX + 1];
+    bool is_own = site->function == NULL || strcmp(site->text, site->function) != 0;
+    return tbed_dynamic_id(is_own ? site->text : tbed_function_name(site->text, room));
+}
+
 /* Threads that do this at the same time get the same id, so no lock is needed. */
 uint32_t tbed_site_resolve(struct tbed_site *site)
 {
-    uint32_t id = tbed_dynamic_id(site->text);
+    uint32_t id = site_name(site);
     if (id == TBED_ID_INVALID)
         return id;
     if (site->file != NULL)

@@ -10,8 +10,9 @@
 
 #include "tracebed/trace.h"
 
-#define TBED_RULE_COUNT_MAX     64
-#define TBED_PATTERN_NBYTES_MAX 63
+#define TBED_RULE_COUNT_MAX      64
+#define TBED_PATTERN_NBYTES_MAX  63
+#define TBED_FUNCTION_NBYTES_MAX 255
 
 /* A pattern that enables or disables categories. The latest that matches counts. */
 struct tbed_category_rule {
@@ -43,6 +44,12 @@ enum tbed_start {
     TBED_START_REPLACES,   /* see tbed_start_file() */
     TBED_START_JOINS,
 };
+
+/*
+ * Returns the name of a function with its classes and namespaces, without types, from __func__ or __PRETTY_FUNCTION__:
+ * 'text' itself, or the name in 'room', which has TBED_FUNCTION_NBYTES_MAX + 1 bytes; longer names are cut.
+ */
+const char *tbed_function_name(const char *text, char *room);
 
 /* tbed_start() that returns the cause of a failure. */
 enum tbed_status tbed_session_start(const char *path, const struct tbed_writer_options *options,

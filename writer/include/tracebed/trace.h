@@ -236,8 +236,8 @@ void tbed_counter_unit_describe(uint32_t id, const char *unit);
 /* ---- Spans, instants, counters ---- */
 
 /*
- * A span from here to the end of the scope; TBED_SPAN() has the name of the function. It expands to two declarations, so
- * put it in braces after an if.
+ * A span from here to the end of the scope; TBED_SPAN() has the name of the function, in C++ with its classes and
+ * namespaces. It expands to two declarations, so put it in braces after an if.
  */
 #define TBED_SPAN(...)                                                                                       \
     TBED_ONE_CHECK_(__VA_ARGS__);                                                                            \

@@ -25,7 +25,14 @@
 
 /* ---- Names ---- */
 
-/* The first argument, __func__ if there is none. Where it meets parentheses, TBED_COMMA_ becomes a comma. */
+/* What the compiler says about the function; where it names types too, the library leaves them out. */
+#ifdef __cplusplus
+#define TBED_FUNCTION_ __PRETTY_FUNCTION__
+#else
+#define TBED_FUNCTION_ __func__
+#endif
+
+/* The first argument, the function if there is none. Where it meets parentheses, TBED_COMMA_ becomes a comma. */
 #define TBED_NAME_(...)                                                                                      \
     TBED_CAT_(TBED_CAT_(TBED_NAME_, TBED_SEVERAL_(TBED_COMMA_ __VA_ARGS__)),                                 \
               TBED_SEVERAL_(TBED_COMMA_ __VA_ARGS__()))                                                      \
@@ -33,7 +40,7 @@
 #define TBED_COMMA_(...)  ,
 #define TBED_NAME_00(...) TBED_FIRST_(__VA_ARGS__)
 #define TBED_NAME_11(...) TBED_FIRST_(__VA_ARGS__)
-#define TBED_NAME_01(...) __func__
+#define TBED_NAME_01(...) TBED_FUNCTION_
 
 #define TBED_ONE_CHECK_(...)                                                                                 \
     TBED_STATIC_ASSERT(!TBED_SEVERAL_(__VA_ARGS__),                                                          \

@@ -258,7 +258,7 @@ template <size_t NBYTES> constexpr const char *tbed_literal(const char (&text)[N
 
 /* clang-format off */
 #define TBED_SITE_INIT_(text) {0, TBED_LITERAL_(text), 0, 0, NULL, NULL}
-#define TBED_SITE_HERE_(text) {0, TBED_LITERAL_(text), 0, __LINE__, __FILE__, __func__}
+#define TBED_SITE_HERE_(text) {0, TBED_LITERAL_(text), 0, __LINE__, __FILE__, TBED_FUNCTION_}
 #define TBED_CATEGORY_INIT_(name, is_stored) {0, is_stored, TBED_SITE_INIT_(name), NULL, 0}
 /* clang-format on */
 
