@@ -75,6 +75,7 @@ def parse():
     parser.add_argument("--rounds", type=int, help="rounds (5, quick: 1)")
     parser.add_argument("--quick", action="store_true", help="one round, and no comparison of counts")
     parser.add_argument("--only", default="", help="only the program whose name contains this")
+    parser.add_argument("--ways", default="", help="only ways whose label contains one of these words, separated by commas")
     parser.add_argument("--counts", action="store_true", help="only compare the counts")
     parser.add_argument("--path", help="directory for temporary traces (the folder of sources)")
     options = parser.parse_args()
@@ -224,7 +225,8 @@ class Taken:
 def run(way, made, program, folder):
     """Runs the program; the trace stays."""
     output = f"{folder}/output"
-    remove(output)
+    for path in (output, f"{folder}/work.db"):
+        remove(path)
     command = [word.replace("OUTPUT", output) for word in [*way.front, made, *program["arguments"]]]
     environment = os.environ | {name: text.replace("OUTPUT", output) for name, text in way.environment.items()}
     begin = time.monotonic()
@@ -262,7 +264,7 @@ def uftrace_counts(output):
     for line in found.stdout.splitlines():
         match = re.match(r"\s*(\d+)\s+(\S.*)$", line)
         if match:
-            counts[re.sub(r"\(.*|\.(constprop|isra|part|cold)[.\d]*", "", match[2]).strip()] = int(match[1])
+            counts[re.sub(r"\(.*|\[abi:.*|\.(constprop|isra|part|cold)[.\d]*", "", match[2]).strip()] = int(match[1])
     return counts, re.findall(r"LOST (\d+)", found.stdout + found.stderr)
 
 
@@ -278,7 +280,7 @@ def compare_counts(program, folder, work):
     run(Way("spans, recorded", "spans", [], {"TRACEBED": "OUTPUT"}), ours_made, program, work)
     ours = our_counts(f"{work}/output")
     names = programs.names_of(program)
-    wanted = rf"^({'|'.join(re.escape(name) for name in names)})$"
+    wanted = rf"^(_GLOBAL__N_1::)?({'|'.join(re.escape(name) for name in names)})(\[abi:cxx11\])?$"
     run(Way("uftrace", "hooks", [*UFTRACE, "-F", wanted, "-D", "1"], {}), theirs_made, program, work)
     theirs, lost = uftrace_counts(f"{work}/output")
     rows = [(name, count_of(ours, name), count_of(theirs, name)) for name in sorted(names)]
@@ -315,7 +317,8 @@ def put_code(program, folder):
 
 
 def measure(options, program, folder, work):
-    ways = ways_of(program)
+    words = options.ways.split(",")
+    ways = [way for way in ways_of(program) if way.label == "plain" or any(word in way.label for word in words)]
     made = {way.label: build(program, way.build, folder)[0] for way in ways}
     rows, clocks, events = {way.label: [] for way in ways}, [], {}
     for turn in range(options.rounds):
