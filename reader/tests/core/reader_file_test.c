@@ -189,7 +189,9 @@ static void fields_of_the_header_out_of_range_are_refused(void **state)
     expect_field(60, 1, TBED_ERR_HEADER_SIZE);
     expect_field(112, 1000000000, TBED_OK);
     expect_field(112, 1000000001, TBED_ERR_CLOCK);
-    expect_field(116, 1, TBED_ERR_HEADER_ZERO);
+    expect_field(116, 1, TBED_OK);
+    expect_field(116, 5, TBED_ERR_CLOCK);
+    expect_field(116, 0x100, TBED_ERR_HEADER_ZERO);
     expect_field(244, 1, TBED_ERR_HEADER_ZERO);
 }
 
