@@ -233,7 +233,7 @@ int main()
 CPP_TOLD = [
     'string="a string" view="a string" temporary="a string!" scoped=200 field=5 nullptr=0x0 wide=119',
     "begin        a string made", "instant      a string", "scoped = 200", "begin        in a string  at prog.cpp",
-    "begin        main  at prog.cpp", "a string and 5", "begin        run  at prog.cpp",
+    "begin        main  at prog.cpp", "a string and 5", "begin        space::thing::run  at prog.cpp",
 ]
 
 # A call, the words of the error, and whether it is one in C++ alone.

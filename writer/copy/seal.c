@@ -162,9 +162,12 @@ static void seal_entry(struct tbed_disk_entry *entry, const uint8_t *block, uint
     *entry = sealed;
 }
 
-/* A page with fewer cells than were begun has lost some, and is not changed. */
+/*
+ * A page with fewer cells than were begun has lost some, and is not changed. There may be more than were counted: a writer
+ * may have been killed before it counted its last one.
+ */
 static enum tbed_status check_cells(const struct sealing *sealing, const struct tbed_disk_entry *entry,
-                                    const uint8_t *page, uint32_t cell_nbytes)
+                                    const uint8_t *page, uint32_t cell_nbytes, uint32_t *begun_ret)
 {
     uint32_t begun = 0, lowest = 0;
     for (uint32_t at = sealing->page_nbytes - cell_nbytes; at > 0; at -= cell_nbytes) {
@@ -172,17 +175,17 @@ static enum tbed_status check_cells(const struct sealing *sealing, const struct 
         begun += is_begun;
         lowest = is_begun ? lowest : at;
     }
+    *begun_ret = begun;
     if (begun >= tbed_le16_load(entry->flags))
         return TBED_OK;
     return tbed_fail_at(sealing->error, TBED_ERR_BLOCK_LOST, 0, offset_of(sealing, page) + lowest);
 }
 
-static enum tbed_status seal_cells(struct sealing *sealing, const struct tbed_disk_entry *entry,
-                                   uint8_t *page)
+static enum tbed_status seal_cells(struct sealing *sealing, struct tbed_disk_entry *entry, uint8_t *page)
 {
     struct tbed_block_fields fields = tbed_block_load(page);
-    uint32_t cell_nbytes = 1u << fields.shift; /* checked with the page's header */
-    enum tbed_status status = check_cells(sealing, entry, page, cell_nbytes);
+    uint32_t cell_nbytes = 1u << fields.shift, begun; /* checked with the page's header */
+    enum tbed_status status = check_cells(sealing, entry, page, cell_nbytes, &begun);
     sealing->place.cells_string_page = fields.string_page;
     sealing->place.nbytes = cell_nbytes;
     sealing->ended_nbytes = 0;
@@ -190,6 +193,8 @@ static enum tbed_status seal_cells(struct sealing *sealing, const struct tbed_di
         sealing->place.cell = cell;
         status = seal_block(sealing, page + (size_t)cell * cell_nbytes);
     }
+    if (status == TBED_OK)
+        entry->flags = tbed_le16_make((uint16_t)begun);
     return status;
 }
 

@@ -4,8 +4,9 @@
  * The header page says which page has free cells, and which is the next. A process takes it by one compare-and-swap. When
  * there is none left, it begins another page of cells, and offers the rest of it to all. If another process was faster,
  * it keeps that rest for itself. A process that is killed between taking a cell and beginning it leaves it unused. Taking
- * a cell needs no lock; a page is begun under one. The last few cells are left to signal handlers, whose thread may be about
- * to begin the next page just then; so is what is left of them once it has, so that no number is missing among the pages that a killed process leaves.
+ * a cell needs no lock; a page is begun under one. The last few cells are left to signal handlers, whose thread may be
+ * about to begin the next page just then; so is what is left of them once it has, so that no number is missing among the
+ * pages that a killed process leaves.
  *
  * Source: spec/format.md, sections 3.2, 4.1 and 5.
  *

@@ -233,6 +233,25 @@ static void a_cell_that_is_gone_is_missed(void **state)
     assert_true(cells_count >= 3);
 }
 
+static void a_cell_that_was_not_counted_is_counted(void **state)
+{
+    uint64_t cells_page = 1;
+    (void)state;
+    restore();
+    while (page_of(cells_page)[0] != TBED_BLOCK_CELLS)
+        cells_page++;
+    uint16_t count = tbed_le16_load(entry_of(cells_page)->flags);
+    assert_true(count > 1);
+    entry_of(cells_page)->flags = tbed_le16_make(count - 1);
+    trace_write(&damaged, damaged.nbytes);
+    assert_int_equal(tbed_trace_seal(path, NULL), TBED_OK);
+    struct trace sealed = trace_read();
+    const struct tbed_disk_entry *entry =
+        (const void *)(sealed.bytes + tbed_directory_entry_offset(PAGE_NBYTES, cells_page));
+    assert_int_equal(tbed_le16_load(entry->flags), count);
+    free(sealed.bytes);
+}
+
 static void a_file_that_was_cut_is_refused(void **state)
 {
     (void)state;
@@ -401,6 +420,7 @@ int main(void)
         cmocka_unit_test(an_entry_that_is_gone_or_wrong_is_refused),
         cmocka_unit_test(a_page_of_the_directory_is_checked),
         cmocka_unit_test(a_cell_that_is_gone_is_missed),
+        cmocka_unit_test(a_cell_that_was_not_counted_is_counted),
         cmocka_unit_test(a_file_that_was_cut_is_refused),
         cmocka_unit_test(a_page_that_was_about_to_begin_is_cleared),
         cmocka_unit_test(an_event_that_is_gone_does_not_cost_those_behind_it),
