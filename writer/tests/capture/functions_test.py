@@ -686,7 +686,7 @@ def paths_of(told):
     return paths
 
 
-THREADS = r"""
+TINY_IN_THREADS = r"""
 #include <pthread.h>
 #define PLAIN __attribute__((no_instrument_function))
 __attribute__((noinline)) void tiny(void) { __asm__ volatile(""); }
@@ -703,7 +703,7 @@ PLAIN int main(void)
 
 def test_threads_that_rotate(folder):
     """A thread that rotates waits for those that are in the middle of a hook."""
-    program = Program.of(folder, "threads", THREADS)
+    program = Program.of(folder, "threads", TINY_IN_THREADS)
     trace, count, files = program.run(options=("--rotate=1M",)), 0, 0
     for name in os.listdir(folder):
         if name.startswith("run.tbed"):
