@@ -519,16 +519,38 @@ TBED_OUTLINE void tbed_message_in(const struct tbed_category *category, uint32_t
         tbed_message_of(severity, tbed_site_id(format), format, kinds, slots);
 }
 
+TBED_OUTLINE_SLOW void tbed_message_id_one_text_slow(uint32_t id, struct tbed_site *format, uint64_t head,
+                                                     const char *text, uint64_t before, uint64_t behind)
+{
+    uint64_t slots[4], kinds = tbed_one_text_slots(slots, head, (uint32_t)(head >> 36), text, before, behind);
+    tbed_message_of((uint32_t)(head >> 32) & 15, id, format, kinds, slots);
+}
+
+/* The usual case of a message with one text; the thread has its recorder. */
+TBED_OUTLINE void tbed_message_id_one_text(uint32_t id, struct tbed_site *format, uint64_t head,
+                                           const char *text, uint64_t before, uint64_t behind)
+{
+    if (TBED_UNLIKELY(__atomic_load_n(&format->flags, __ATOMIC_RELAXED) != TBED_FORMAT_PLAIN ||
+                      !tbed_one_text_record(id, head, NULL, false, text, before, behind)))
+        tbed_message_id_one_text_slow(id, format, head, text, before, behind);
+}
+
 /* Up to seven values; the thread has its recorder. */
 TBED_INLINE void tbed_do_message_id(uint32_t severity, uint32_t id, struct tbed_site *format, size_t count,
                                     struct tbed_argument a, struct tbed_argument b, struct tbed_argument c,
                                     struct tbed_argument d, struct tbed_argument e, struct tbed_argument f,
                                     struct tbed_argument g)
 {
-    uint64_t slots[TBED_SLOTS_MAX];
+    uint64_t slots[TBED_SLOTS_MAX], kinds = tbed_kinds_of(a, b, c, d, e, f, g, tbed_value_none());
     (void)count;
-    tbed_message_of(severity, id, format, tbed_kinds_of(a, b, c, d, e, f, g, tbed_value_none()),
-                    tbed_slots_fill(slots, a, b, c, d, e, f, g, tbed_value_none()));
+    if (severity <= TBED_PACKED_SEVERITY_MAX && tbed_is_one_text(kinds)) {
+        struct tbed_one_text text = tbed_one_text_of(a, b, c);
+        tbed_message_id_one_text(id, format, tbed_message_head(severity, kinds) | text.head, text.text,
+                                 text.before, text.behind);
+    } else {
+        tbed_message_of(severity, id, format, kinds,
+                        tbed_slots_fill(slots, a, b, c, d, e, f, g, tbed_value_none()));
+    }
 }
 
 /* What a message begins with. */
@@ -567,9 +589,8 @@ TBED_OUTLINE_SLOW void tbed_message_one_text_slow(uint32_t generation, struct tb
                                                   uint64_t head, const char *text, uint64_t before,
                                                   uint64_t behind)
 {
-    uint64_t slots[4], kinds = tbed_one_text_slots(slots, head, (uint32_t)(head >> 36), text, before, behind);
     if (tbed_thread_self.generation == generation || tbed_macros_enter())
-        tbed_message_of((uint32_t)(head >> 32) & 15, tbed_site_id(format), format, kinds, slots);
+        tbed_message_id_one_text_slow(tbed_site_id(format), format, head, text, before, behind);
 }
 
 /* The usual case of a message with one text. */

@@ -153,6 +153,44 @@ static void packed_messages_read_like_the_general_ones(void **state)
     tbed_reader_close(reader);
 }
 
+/* A text with at most one number on each side goes a way of its own, and copies depend on its size. */
+static void one_text_reads_like_any_other(void **state)
+{
+    (void)state;
+    enum { SIZES = 140, SHAPES = 6 };
+    char letters[SIZES];
+    const char *path = start("one_text.tbed");
+    for (int i = 0; i < SIZES - 1; i++)
+        letters[i] = (char)('!' + i % 90);
+    letters[SIZES - 1] = 0;
+    for (int i = 0; i < SIZES; i++) {
+        const char *text = letters + i;
+        LOG_BOTH("%s", text);
+        LOG_BOTH("%d %s", -i, text);
+        LOG_BOTH("%ld %s", INT64_MIN + i, text);
+        LOG_BOTH("%s %u", text, UINT32_MAX - (unsigned)i);
+        LOG_BOTH("%s %lu", text, UINT64_MAX - (unsigned)i);
+        LOG_BOTH("%lu %s %hd", UINT64_MAX / 3 + (unsigned)i, text, (short)-i);
+    }
+    tbed_stop();
+    struct tbed_reader *reader = test_reader_open(path, true);
+    size_t count, pairs = 0;
+    struct tbed_event *events = test_events(reader, test_stream_named(reader, "main"), &count);
+    for (size_t i = 0; i + 1 < count; i++) {
+        if (events[i].type != TBED_EVENT_MESSAGE)
+            continue;
+        pairs++;
+        assert_int_equal(events[i].id, events[i + 1].id);
+        assert_int_equal(events[i + 1].of.message.severity, 16);
+        assert_same_arguments(&events[i], &events[i + 1]);
+        i++;
+    }
+    assert_int_equal(pairs, SIZES * SHAPES);
+    assert_int_equal(test_drop_count(reader), 0);
+    free(events);
+    tbed_reader_close(reader);
+}
+
 /* A record has at most 65,536 words, of which a text has all but two, and 4 bytes. */
 static void texts_that_are_too_long_are_dropped(void **state)
 {
@@ -607,6 +645,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(off_records_and_evaluates_nothing),
         cmocka_unit_test(packed_messages_read_like_the_general_ones),
+        cmocka_unit_test(one_text_reads_like_any_other),
         cmocka_unit_test(texts_that_are_too_long_are_dropped),
         cmocka_unit_test(macros_record_what_they_say),
         cmocka_unit_test(types_keep_their_values),
