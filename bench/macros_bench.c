@@ -3,7 +3,8 @@
  * recording on and off.
  *
  * Each round reads the clock as often as it then uses a macro. "Net" is the cost without reading the clock. "Floor"
- * also reads the clock, and stores as many bytes as the message has in memory that stays in the cache.
+ * also reads the clock, and stores as many bytes as the message has in memory that stays in the cache. "Whole process" is
+ * the CPU time of all its threads, from the start of the trace to its end.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -239,6 +240,11 @@ __attribute__((noinline)) static void store_text(size_t count)
 
 /* ---- Rounds ---- */
 
+struct cost {
+    double thread,
+        process; /* of an event; the process's from the start of the trace to its end, 0: not measured */
+};
+
 enum work_kind {
     NEW_FILE,
     RING,        /* a ring that stays in the cache: its pages are reused */
@@ -295,7 +301,13 @@ static uint64_t dropped(void)
     return count;
 }
 
-static bool record_once(const struct bench_options *options, const struct work *work, double *cost_ret)
+/* Whether the whole process is of interest: it starts a trace, and the thread's cost is not a median of short bursts. */
+static bool has_process_row(const struct work *work)
+{
+    return work->nbytes != 0 && (work->kind == NEW_FILE || work->kind == RING);
+}
+
+static bool record_once(const struct bench_options *options, const struct work *work, struct cost *cost_ret)
 {
     struct tbed_writer_options writer_options = {.size = sizeof writer_options, .overwrite = true};
     const char *path = bench_path(options, FILE_NAME);
@@ -303,15 +315,17 @@ static bool record_once(const struct bench_options *options, const struct work *
         writer_options.ring_nbytes = RING_NBYTES;
     else
         bench_memory_warm(options, work->count * work->nbytes);
+    uint64_t begin_ns = bench_ns(CLOCK_PROCESS_CPUTIME_ID);
     enum tbed_status status = tbed_start(path, &writer_options);
     if (status != TBED_OK) {
         fprintf(stderr, "macros_bench: %s: %s\n", path, tbed_status_text(status));
         return false;
     }
     tbed_category_enable("bench_off", false);
-    *cost_ret = work_cost(work, work->run);
+    cost_ret->thread = work_cost(work, work->run);
     uint64_t drops = dropped();
     tbed_stop();
+    cost_ret->process = (double)(bench_ns(CLOCK_PROCESS_CPUTIME_ID) - begin_ns) / (double)work->count;
     unlink(path);
     if (drops != 0)
         fprintf(stderr, "macros_bench: %s: %llu dropped\n", work->name, (unsigned long long)drops);
@@ -319,31 +333,31 @@ static bool record_once(const struct bench_options *options, const struct work *
 }
 
 /* The flush is part of what printing costs. */
-static bool print_once(const struct bench_options *options, const struct work *work, double *cost_ret)
+static bool print_once(const struct bench_options *options, const struct work *work, struct cost *cost_ret)
 {
     const char *path = bench_path(options, TEXT_NAME);
     text_file = fopen(path, "w");
     if (text_file == NULL)
         return false;
-    *cost_ret = cost_of(work->run, work->count);
+    cost_ret->thread = cost_of(work->run, work->count);
     bool is_written = fclose(text_file) == 0;
     unlink(path);
     return is_written;
 }
 
-static bool run_once(const struct bench_options *options, const struct work *work, double *cost_ret)
+static bool run_once(const struct bench_options *options, const struct work *work, struct cost *cost_ret)
 {
     if (work->kind == PRINTED)
         return print_once(options, work, cost_ret);
     if (work->kind != OFF)
         return record_once(options, work, cost_ret);
-    *cost_ret = cost_of(work->run, work->count);
+    cost_ret->thread = cost_of(work->run, work->count);
     return true;
 }
 
 static void measure_work(const struct bench_options *options, const struct work *given)
 {
-    static struct bench_pairs pairs, nets;
+    static struct bench_pairs pairs, nets, processes;
     struct work work = *given;
     char name[64];
     if (!bench_is_wanted(options, work.name))
@@ -352,20 +366,27 @@ static void measure_work(const struct bench_options *options, const struct work 
         work.count /= 10;
     memset(&pairs, 0, sizeof pairs);
     memset(&nets, 0, sizeof nets);
+    memset(&processes, 0, sizeof processes);
     for (unsigned round = 0; round < options->rounds; round++) {
-        double limit = round % 2 == 0 ? work_cost(&work, read_clock) : 0, cost;
+        double limit = round % 2 == 0 ? work_cost(&work, read_clock) : 0;
+        struct cost cost = {0, 0};
         if (!run_once(options, &work, &cost))
             continue;
         if (round % 2 != 0)
             limit = work_cost(&work, read_clock);
-        bench_pair_add(&pairs, limit, cost);
-        bench_pair_add(&nets, limit, cost - limit);
+        bench_pair_add(&pairs, limit, cost.thread);
+        bench_pair_add(&nets, limit, cost.thread - limit);
+        bench_pair_add(&processes, limit, cost.process);
     }
     bench_row(work.name, work.unit, &pairs, work.goal);
     if (work.nbytes == 0)
         return;
     snprintf(name, sizeof name, "%s, net", work.name);
     bench_row(name, work.unit, &nets, work.net_goal);
+    if (!has_process_row(&work))
+        return;
+    snprintf(name, sizeof name, "%s, whole process", work.name);
+    bench_row(name, work.unit, &processes, (struct bench_goal){BENCH_NO_GOAL, 0});
 }
 
 /* clang-format off */
@@ -430,7 +451,8 @@ int main(int argc, char **argv)
     if (!bench_options_parse(argc, argv, "Measures the cost of the macros, compared with reading the clock.",
                              &options))
         return 0;
-    bench_table_head("Macros: CPU time of the thread that uses them; the limit is reading the clock");
+    bench_table_head("Macros: CPU time of the thread that uses them, and of the whole process; the limit is "
+                     "reading the clock");
     for (size_t i = 0; i < sizeof works / sizeof works[0]; i++)
         measure_work(&options, &works[i]);
     return 0;
