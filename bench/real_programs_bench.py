@@ -264,7 +264,7 @@ def uftrace_counts(output):
     for line in found.stdout.splitlines():
         match = re.match(r"\s*(\d+)\s+(\S.*)$", line)
         if match:
-            counts[re.sub(r"\(.*|\[abi:.*|\.(constprop|isra|part|cold)[.\d]*", "", match[2]).strip()] = int(match[1])
+            counts[re.sub(r"\(.*|::cxx11$|\.(constprop|isra|part|cold)[.\d]*", "", match[2]).strip()] = int(match[1])
     return counts, re.findall(r"LOST (\d+)", found.stdout + found.stderr)
 
 
@@ -280,7 +280,7 @@ def compare_counts(program, folder, work):
     run(Way("spans, recorded", "spans", [], {"TRACEBED": "OUTPUT"}), ours_made, program, work)
     ours = our_counts(f"{work}/output")
     names = programs.names_of(program)
-    wanted = rf"^(_GLOBAL__N_1::)?({'|'.join(re.escape(name) for name in names)})(\[abi:cxx11\])?$"
+    wanted = rf"^(_GLOBAL__N_1::)?({'|'.join(re.escape(name) for name in names)})(::cxx11)?$"
     run(Way("uftrace", "hooks", [*UFTRACE, "-F", wanted, "-D", "1"], {}), theirs_made, program, work)
     theirs, lost = uftrace_counts(f"{work}/output")
     rows = [(name, count_of(ours, name), count_of(theirs, name)) for name in sorted(names)]
