@@ -27,7 +27,7 @@ struct plain_begin {
     uint32_t id;
 };
 
-/* What keeps a block as it is while it is read; zeroed at first. */
+/* Holds the block that is being read, so that its memory stays valid. Initialize with zeros. */
 struct stable_block {
     uint64_t *copy;          /* of a block that may be reused meanwhile */
     struct tbed_lease lease; /* of one that was unpacked */

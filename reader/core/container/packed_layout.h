@@ -57,7 +57,7 @@ struct tbed_packed_header {
     uint64_t plain_nbytes;
 };
 
-/* The head of a unit, as it is in front of it and in the index. */
+/* The head of a unit. It precedes the unit, and the index repeats it. */
 struct tbed_packed_head {
     uint32_t count;
     uint32_t packed_nbytes;

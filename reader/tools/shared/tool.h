@@ -242,7 +242,7 @@ int tool_from_to(const struct tool_verb *verb, int argc, char **argv, struct too
 /* For verbs with more options: the same once they have been parsed, and 'to' and 'overwrite' set. */
 int tool_from_to_take(const struct tool_verb *verb, int argc, char **argv, struct tool_from_to *ret);
 
-/* 'fd', or a temporary file with the trace that is packed in it, as far as it is intact; the caller closes it. -1 on error. */
+/* Returns 'fd', or, if it is packed, a temporary file with what can be unpacked. The caller closes it. -1: an error. */
 int tool_plain_file(int fd, struct tbed_error *error_ret);
 
 /*

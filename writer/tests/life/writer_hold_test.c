@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A child that does one thing after the other, each when it is told to. */
+/* A child that carries out commands, one at a time. */
 struct child {
     pid_t pid;
     int orders, reports;
