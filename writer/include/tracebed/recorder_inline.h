@@ -205,6 +205,15 @@ struct tbed_words {
     uint64_t at[4];
 };
 
+/* A span that has begun becomes the innermost one, at 'span': the top, which is below the limit. */
+static inline void tbed_span_put(struct tbed_recorder_kept *kept, struct tbed_open_span *span, uint64_t tick,
+                                 uint32_t id)
+{
+    span->begin_tick = tick;
+    span->id = id;
+    kept->top = span + 1;
+}
+
 /*
  * The usual case of an event of up to five words, in one piece: makes no call, so that no register has to be saved. The
  * compiler knows the tag, whether a span begins, and how many words are stored: 'room'. Those behind the event's 'nwords'
@@ -235,11 +244,8 @@ static inline __attribute__((always_inline)) int tbed_words_record(struct tbed_r
     if (room > 4)
         at[4] = more.at[3];
     tbed_recorder_commit(recorder, at, nwords, delta << 33 | ((uint64_t)tag << 30 | id));
-    if (is_begin) {
-        span->begin_tick = tick;
-        span->id = id;
-        kept->top = span + 1;
-    }
+    if (is_begin)
+        tbed_span_put(kept, span, tick, id);
     tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
     return 1;
 }

@@ -219,11 +219,8 @@ TBED_INLINE bool tbed_numbers_record(uint32_t id, uint64_t head, const uint64_t 
             at[nwords - 1] = 0;
         tbed_numbers_pack((char *)(at + first), (uint32_t)kinds, slots);
         tbed_recorder_commit(recorder, at, nwords, tbed_event_word(recorder, TBED_TAG_EXTENDED, id, tick));
-        if (is_begin) {
-            span->begin_tick = tick;
-            span->id = id;
-            kept->top = span + 1;
-        }
+        if (is_begin)
+            tbed_span_put(kept, span, tick, id);
     }
     tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
     return fits;
@@ -332,11 +329,8 @@ TBED_INLINE bool tbed_one_text_record(uint32_t id, uint64_t head, const uint64_t
         else if (TBED_TEXT_BEHIND(head) == 4)
             __builtin_memcpy(to, &behind, 4);
         tbed_recorder_commit(recorder, at, nwords, tbed_event_word(recorder, TBED_TAG_EXTENDED, id, tick));
-        if (is_begin) {
-            span->begin_tick = tick;
-            span->id = id;
-            kept->top = span + 1;
-        }
+        if (is_begin)
+            tbed_span_put(kept, span, tick, id);
     }
     tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
     return fits;
