@@ -9,14 +9,14 @@
 
 uint32_t tbed_extended_fixed_nwords(uint32_t type)
 {
-    static const uint8_t nwords[TBED_EXT_PACKED_INSTANT + 1] = {
+    static const uint8_t nwords[TBED_EXT_RESIZE + 1] = {
         [TBED_EXT_END] = 1,          [TBED_EXT_ALLOC] = 2,          [TBED_EXT_FREE] = 1,
         [TBED_EXT_REALLOC] = 4,      [TBED_EXT_ASYNC_BEGIN] = 1,    [TBED_EXT_ASYNC_END] = 1,
         [TBED_EXT_FLOW_BEGIN] = 1,   [TBED_EXT_FLOW_STEP] = 1,      [TBED_EXT_FLOW_END] = 1,
         [TBED_EXT_GAP] = 1,          [TBED_EXT_SPAN] = 1,           [TBED_EXT_LEAVE] = 2,
-        [TBED_EXT_PACKED_BEGIN] = 1, [TBED_EXT_PACKED_INSTANT] = 1,
+        [TBED_EXT_PACKED_BEGIN] = 1, [TBED_EXT_PACKED_INSTANT] = 1, [TBED_EXT_RESIZE] = 2,
     };
-    return type <= TBED_EXT_PACKED_INSTANT ? nwords[type] : 0;
+    return type <= TBED_EXT_RESIZE ? nwords[type] : 0;
 }
 
 /* The payload of a PACKED_BEGIN or PACKED_INSTANT. */

@@ -101,7 +101,7 @@ static inline uint64_t tbed_extended_head_make(struct tbed_extended_head head)
 /* Types whose content this version knows; all others are skipped by their word count. */
 static inline bool tbed_extended_is_known(uint32_t type)
 {
-    return type >= TBED_EXT_BEGIN && type <= TBED_EXT_PACKED_INSTANT;
+    return type >= TBED_EXT_BEGIN && type <= TBED_EXT_RESIZE;
 }
 
 static inline bool tbed_extended_begins_span(uint32_t type)

@@ -43,7 +43,7 @@ class Trace:
         self.trace = decoder.open_trace(data, self.tell)
         lines = list(decoder.list_trace(self.trace))
         decoder.add_stacks = add_stacks
-        self.events = [line for line in lines if line.get("type") in ("alloc", "free", "realloc", "instant")]
+        self.events = [line for line in lines if line.get("type") in ("alloc", "free", "realloc", "resize", "instant")]
         blocks = [block for block in decoder.find_blocks(decoder.open_trace(data, self.tell),
                                                          len(data) // self.trace.page_size)
                   if block.kind == decoder.EVENTS]
@@ -144,16 +144,32 @@ class Heap:
 
     def grow(self, event):
         row, size = self.row(event["id"]), event["size"]
-        self.now += size
         for figure, value in (("count", 1), ("bytes", size), ("live_count", 1), ("live_bytes", size)):
             row[figure] += value
+        self.add(size)
+
+    def resize(self, event):
+        block = self.live.get(event["address"])
+        if block is None:
+            return
+        row, difference = self.row(block["id"]), event["size"] - block["size"]
+        block["size"] = event["size"]
+        row["bytes"] += max(difference, 0)
+        row["live_bytes"] += difference
+        self.add(difference)
+
+    def add(self, nbytes):
+        self.now += nbytes
         if self.now > self.peak:
             self.peak = self.now
             for other in self.rows.values():
                 other["at_peak"] = other["live_bytes"]
 
     def take(self, event):
-        self.before, self.count = self.now, int(event["type"] != "free" and event["address"] != 0)
+        self.before, self.count = self.now, int(event["type"] not in ("free", "resize") and event["address"] != 0)
+        if event["type"] == "resize":
+            self.resize(event)
+            return
         if event["type"] == "free" and event.get("allocator") != MMAP:
             for address in self.freed(event):
                 if address in self.live:

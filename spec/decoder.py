@@ -37,7 +37,8 @@ EXTENDED = {1: ("begin", "", "category"), 2: ("end", "begin_tick", ""), 3: ("ins
             9: ("async_begin", "key", ""), 10: ("async_end", "key", ""), 11: ("flow_begin", "key", ""),
             12: ("flow_step", "key", ""), 13: ("flow_end", "key", ""), 14: ("gap", "count", "cause"),
             16: ("message", "", "packed"), 17: ("end", "begin_tick end_tick", ""),
-            18: ("begin", "types_names", "category"), 19: ("instant", "types_names", "category")}
+            18: ("begin", "types_names", "category"), 19: ("instant", "types_names", "category"),
+            20: ("resize", "address size", "")}
 
 # Record type: the meaning of each u32 from offset 8 on, as letters of FIELD_RANGES.
 UNIT, LINES, BIND, BIND_LIST, ANCHOR, STACKS, FRAMES, LOST = 4, 7, 8, 9, 10, 13, 14, 16

@@ -37,7 +37,7 @@ static void check_words(uint64_t choice)
         REQUIRE((strcmp(tbed_drop_cause_text(cause), "unknown cause") == 0) == (cause > TBED_DROP_SANDBOX));
     for (uint32_t type = 0; type < 256; type++)
         REQUIRE(tbed_extended_fixed_nwords(type) <= 4 &&
-                (type <= TBED_EXT_PACKED_INSTANT || tbed_extended_fixed_nwords(type) == 0));
+                (type <= TBED_EXT_RESIZE || tbed_extended_fixed_nwords(type) == 0));
 }
 
 /* Cutting must remove less than one code point and must not make valid text invalid. */

@@ -211,6 +211,9 @@ static void record_values(struct tbed_recorder *recorder, uint32_t name, uint32_
     tbed_free_record(recorder, location, TBED_FUNCTION_NEW, 0x555555569400);
     for (uint64_t slot = 0; slot < 80; slot += 20)
         tbed_alloc_record(recorder, location, TBED_FUNCTION_UNKNOWN, 0x555555570000 + slot * 40, 40);
+    tbed_resize_record(recorder, TBED_ID_INVALID, 0x555555570000 + 40 * 40, 4000);
+    tbed_resize_record(recorder, location, 0x555555570000 + 40 * 40, 400);
+    tbed_resize_record(recorder, location, 0x555555580000, 80);
     /* Slots 0, 1 (which is empty) and 60 of 128. */
     tbed_free_slots_record(recorder, location, 0x555555570000, 40,
                            (const uint64_t[]){UINT64_C(1) << 60 | 3, 0}, 2);
@@ -238,7 +241,7 @@ static void write_recorded(const char *folder)
     tbed_recorder_close(track);
     tbed_writer_close(writer);
     settle_file(path, folder, "recorded");
-    golden_expect(folder, "valid/recorded - 20 5 29");
+    golden_expect(folder, "valid/recorded - 20 5 32");
 }
 
 /* ---- given.tbed: events with given ticks ---- */

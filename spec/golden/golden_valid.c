@@ -75,7 +75,7 @@ static void put_arguments(struct golden_words *words, uint32_t name)
 static void put_extended(struct golden_block *events, uint32_t name, uint32_t with_context)
 {
     for (uint32_t type = 0; type < 24; type++) {
-        static const uint8_t fixed_counts[] = {0, 0, 1, 0, 0, 0, 2, 1, 4, 1, 1, 1, 1, 1, 1, 1, 0, 2, 1, 1};
+        static const uint8_t fixed_counts[] = {0, 0, 1, 0, 0, 0, 2, 1, 4, 1, 1, 1, 1, 1, 1, 1, 0, 2, 1, 1, 2};
         struct golden_words words = {.count = 0};
         for (uint32_t i = 0; i < (type < sizeof fixed_counts ? fixed_counts[type] : 3); i++)
             golden_fixed(&words, type < TBED_EXT_PACKED_BEGIN ? GOLDEN_FIRST_TICK + 5 + i : 0);

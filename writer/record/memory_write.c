@@ -74,6 +74,13 @@ void tbed_free_slots_record(struct tbed_recorder *recorder, uint32_t location, u
     tbed_extended_record(recorder, &record);
 }
 
+void tbed_resize_record(struct tbed_recorder *recorder, uint32_t location, uint64_t address, uint64_t size)
+{
+    struct tbed_extended_event record = {
+        .type = TBED_EXT_RESIZE, .id = location, .fixed = {address, size}, .fixed_count = 2};
+    tbed_extended_record(recorder, &record);
+}
+
 /* The size of a range is stored as an argument. */
 static void record_range(struct tbed_recorder *recorder, const struct tbed_extended_event *record,
                          uint64_t nbytes)

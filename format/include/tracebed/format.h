@@ -117,6 +117,7 @@ enum tbed_extended { /* section 6.2 */
                      TBED_EXT_LEAVE = 17,
                      TBED_EXT_PACKED_BEGIN = 18,
                      TBED_EXT_PACKED_INSTANT = 19,
+                     TBED_EXT_RESIZE = 20,
                      TBED_EXT_APPLICATION = 128,
 };
 

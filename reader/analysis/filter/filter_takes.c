@@ -114,6 +114,7 @@ static bool has_no_label(enum tbed_event_type type)
     case TBED_EVENT_ALLOC:
     case TBED_EVENT_FREE:
     case TBED_EVENT_REALLOC:
+    case TBED_EVENT_RESIZE:
     case TBED_EVENT_GAP:
     case TBED_EVENT_FLOW_BEGIN:
     case TBED_EVENT_FLOW_STEP:

@@ -159,7 +159,7 @@ static inline bool tbed_allocation_source_long(struct allocation_source *source,
         found->is_mapping = tbed_allocation_source_range(&event, &found->nbytes);
     else if (event.type == TBED_EVENT_FREE && tbed_allocation_source_slots_open(source, &event))
         return tbed_allocation_source_slot(source);
-    return event.type == TBED_EVENT_ALLOC || event.type == TBED_EVENT_FREE;
+    return event.type == TBED_EVENT_ALLOC || event.type == TBED_EVENT_FREE || event.type == TBED_EVENT_RESIZE;
 }
 
 /* Handles what the loop below does not: the zero word, TIME, records. True if it was an allocation event. */

@@ -203,6 +203,15 @@ static void replace_block(struct heap *heap, const struct heap_event *event)
     end_block(heap, block);
 }
 
+static void raise_peak(struct heap *heap, uint64_t tick)
+{
+    if (heap->process.sums.live_nbytes <= heap->process.sums.peak_nbytes)
+        return;
+    heap->process.sums.peak_nbytes = heap->process.sums.live_nbytes;
+    heap->process.peak_tick = tick;
+    heap->peak_number++;
+}
+
 static void grow_live(struct heap *heap, struct heap_site *site, uint64_t nbytes, uint64_t tick)
 {
     struct tbed_allocation_sums *all = &heap->process.sums;
@@ -216,11 +225,7 @@ static void grow_live(struct heap *heap, struct heap_site *site, uint64_t nbytes
     all->live_count++;
     all->live_nbytes += nbytes;
     tell_watch(heap, site->id, nbytes, true);
-    if (all->live_nbytes > all->peak_nbytes) {
-        all->peak_nbytes = all->live_nbytes;
-        heap->process.peak_tick = tick;
-        heap->peak_number++;
-    }
+    raise_peak(heap, tick);
 }
 
 /* Adds a block, or counts a failure if its address is 0. */
@@ -239,6 +244,47 @@ static bool new_block(struct heap *heap, const struct heap_event *event)
     if (!tbed_live_map_add(&heap->live, &block) || !note_given(heap, event->address, event->tick))
         return false;
     grow_live(heap, &heap->sites[site], event->nbytes, event->tick);
+    return true;
+}
+
+/* To another class of sizes. */
+static void move_block(struct heap *heap, struct live_block *block, uint32_t index)
+{
+    struct heap_site *from = &heap->sites[block->site], *to = &heap->sites[index];
+    save_peak(heap, from);
+    save_peak(heap, to);
+    from->sums.count--;
+    from->sums.nbytes -= block->nbytes;
+    from->sums.live_count--;
+    from->sums.live_nbytes -= block->nbytes;
+    to->sums.count++;
+    to->sums.nbytes += block->nbytes;
+    to->sums.live_count++;
+    to->sums.live_nbytes += block->nbytes;
+    block->site = index;
+}
+
+/* What a block grows by is allocated at its site. By size, the block belongs to the class of its greatest size. */
+static bool resize_block(struct heap *heap, const struct heap_event *event)
+{
+    struct live_block *block = tbed_live_map_find(&heap->live, event->address);
+    bool grows = block != NULL && event->nbytes > block->nbytes;
+    uint32_t index = grows && heap->by_size ? site_find(heap, event) : block != NULL ? block->site : 0;
+    if (block == NULL || index == UINT32_MAX)
+        return block == NULL;
+    if (index != block->site)
+        move_block(heap, block, index);
+    struct heap_site *site = &heap->sites[index];
+    save_peak(heap, site);
+    tell_watch(heap, site->id, block->nbytes, false);
+    tell_watch(heap, site->id, event->nbytes, true);
+    uint64_t difference = event->nbytes - block->nbytes; /* modulo 2^64 */
+    site->sums.live_nbytes += difference;
+    heap->process.sums.live_nbytes += difference;
+    site->sums.nbytes += grows ? difference : 0;
+    heap->process.sums.nbytes += grows ? difference : 0;
+    block->nbytes = event->nbytes;
+    raise_peak(heap, event->tick);
     return true;
 }
 
@@ -392,6 +438,8 @@ static bool take_event(struct heap *heap, const struct heap_event *event, uint64
         *newest_address = 0;
         return take_mapping(heap, event);
     }
+    if (event->type == TBED_EVENT_RESIZE)
+        return resize_block(heap, event);
     if (event->type == TBED_EVENT_FREE) {
         fine = free_address(heap, event, *newest_address);
         *newest_address = does_nothing(event) ? *newest_address : 0;

@@ -84,7 +84,7 @@ struct heap {
 /* How many generations back a block may come from. The limit bounds the time that a malicious trace can cost. */
 #define HEAP_GENERATIONS_MAX 64
 
-/* An event of type ALLOC, FREE or REALLOC. */
+/* An event of type ALLOC, FREE, REALLOC or RESIZE. */
 struct heap_event {
     uint64_t tick, address, nbytes;
     uint64_t old_address, begin_tick; /* REALLOC only */

@@ -101,6 +101,7 @@ void tbed_stat_take_other(struct trace_worker *trace, const struct tbed_event *e
     case TBED_EVENT_ALLOC:
     case TBED_EVENT_FREE:
     case TBED_EVENT_REALLOC:
+    case TBED_EVENT_RESIZE:
         totals->allocation_event_count++;
         break;
     case TBED_EVENT_ASYNC_BEGIN:

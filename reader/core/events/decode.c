@@ -44,7 +44,7 @@ static void decode_pair(uint64_t second, struct tbed_event *event)
     }
 }
 
-static const uint8_t extended_types[TBED_EXT_PACKED_INSTANT + 1] = {
+static const uint8_t extended_types[TBED_EXT_RESIZE + 1] = {
     [TBED_EXT_BEGIN] = TBED_EVENT_BEGIN,
     [TBED_EXT_END] = TBED_EVENT_END,
     [TBED_EXT_INSTANT] = TBED_EVENT_INSTANT,
@@ -64,6 +64,7 @@ static const uint8_t extended_types[TBED_EXT_PACKED_INSTANT + 1] = {
     [TBED_EXT_LEAVE] = TBED_EVENT_END,
     [TBED_EXT_PACKED_BEGIN] = TBED_EVENT_BEGIN,
     [TBED_EXT_PACKED_INSTANT] = TBED_EVENT_INSTANT,
+    [TBED_EXT_RESIZE] = TBED_EVENT_RESIZE,
 };
 
 static uint32_t category_of(uint32_t aux)
@@ -97,6 +98,11 @@ static void decode_fixed(const uint64_t *fixed, uint32_t aux, struct tbed_event 
         event->of.alloc.address = tbed_word_load(fixed);
         event->of.alloc.size = tbed_word_load(fixed + 1);
         event->of.alloc.function = aux;
+        break;
+    case TBED_EVENT_RESIZE:
+        event->of.alloc.address = tbed_word_load(fixed);
+        event->of.alloc.size = tbed_word_load(fixed + 1);
+        event->of.alloc.function = TBED_FUNCTION_UNKNOWN;
         break;
     case TBED_EVENT_FREE:
         event->of.alloc.address = tbed_word_load(fixed);

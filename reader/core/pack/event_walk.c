@@ -292,7 +292,8 @@ BOTH_WAYS void other_words(struct unit_walk *walk, struct walk_token *token, uin
 #define PACKED_END 32
 BOTH_WAYS bool is_packed(uint32_t type)
 {
-    return type >= TBED_EXT_PACKED_MESSAGE && type != TBED_EXT_LEAVE && type < PACKED_END;
+    return type >= TBED_EXT_PACKED_MESSAGE && type != TBED_EXT_LEAVE && type != TBED_EXT_RESIZE &&
+           type < PACKED_END;
 }
 
 /* What follows the second word at 'at', up to 'end'. */

@@ -418,6 +418,7 @@ static void put_other(struct chrome_writer *chrome, const struct tbed_event *eve
     case TBED_EVENT_ALLOC:
     case TBED_EVENT_FREE:
     case TBED_EVENT_REALLOC:
+    case TBED_EVENT_RESIZE:
         chrome->report.allocation_count++;
         break;
     default:

@@ -46,6 +46,12 @@ static void add_block(struct live *live, uint64_t address, uint64_t nbytes)
     live->nbytes += block->nbytes;
 }
 
+static void resize_block(struct live *live, uint64_t address, uint64_t nbytes)
+{
+    if (address != 0 && TBED_HASHMAP_FIND(&live->blocks, address) != NULL)
+        add_block(live, address, nbytes);
+}
+
 static void report(struct live *live)
 {
     if (live->has_changed && live->nbytes != live->reported)
@@ -57,7 +63,9 @@ static void report(struct live *live)
 static void take(struct live *live, const struct tbed_event *event)
 {
     bool is_realloc = event->type == TBED_EVENT_REALLOC;
-    if (!is_realloc && event->type != TBED_EVENT_ALLOC && event->type != TBED_EVENT_FREE)
+    bool is_other =
+        event->type == TBED_EVENT_ALLOC || event->type == TBED_EVENT_FREE || event->type == TBED_EVENT_RESIZE;
+    if (!is_realloc && !is_other)
         return;
     if (event->tick != live->tick)
         report(live);
@@ -65,6 +73,8 @@ static void take(struct live *live, const struct tbed_event *event)
     live->has_changed = true;
     if (event->type == TBED_EVENT_FREE) {
         remove_block(live, event->of.alloc.address);
+    } else if (event->type == TBED_EVENT_RESIZE) {
+        resize_block(live, event->of.alloc.address, event->of.alloc.size);
     } else if (!is_realloc) {
         add_block(live, event->of.alloc.address, event->of.alloc.size);
     } else if (event->of.realloc.address != 0 || event->of.realloc.size == 0) { /* otherwise it failed */

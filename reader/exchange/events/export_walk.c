@@ -122,6 +122,7 @@ static bool counts(struct export_walk *walk, const struct export_visitor *visito
     case TBED_EVENT_ALLOC:
     case TBED_EVENT_FREE:
     case TBED_EVENT_REALLOC:
+    case TBED_EVENT_RESIZE:
         if (visitor->takes_allocations)
             return true;
         walk->allocation_count++;

@@ -32,7 +32,7 @@ void tbed_left_out_event(uint64_t *notes, const struct tbed_event *event, unsign
         [TBED_EVENT_GAP] = TBED_EXPORT_NOTE_GAPS,         [TBED_EVENT_UNKNOWN] = TBED_EXPORT_NOTE_UNKNOWN,
     };
     bool is_allocation = event->type == TBED_EVENT_ALLOC || event->type == TBED_EVENT_FREE ||
-                         event->type == TBED_EVENT_REALLOC;
+                         event->type == TBED_EVENT_REALLOC || event->type == TBED_EVENT_RESIZE;
     if (is_allocation && (taken & LEFT_OUT_TAKES_ALLOCATIONS) == 0)
         notes[TBED_EXPORT_NOTE_ALLOCATIONS_UNASKED]++;
     else if (!is_allocation && event->type <= TBED_EVENT_UNKNOWN)

@@ -329,6 +329,7 @@ enum tbed_event_type {
     TBED_EVENT_FLOW_END,
     TBED_EVENT_GAP,
     TBED_EVENT_SPAN,    /* a complete span, recorded when it ended: 'tick' is its end */
+    TBED_EVENT_RESIZE,  /* the block at an address now has another size */
     TBED_EVENT_UNKNOWN, /* from a later version or an application; see 'unknown' */
 };
 
@@ -340,7 +341,6 @@ struct tbed_arguments {
 
 /*
  * An event.
- *
  * Units:     ticks of the trace's clock, which tbed_ticks_to_ns() converts. Sizes are in bytes.
  * Ownership: 'arguments' and their texts point into the map. For a live flight recorder they point into the cursor or
  *            merge, and are valid until its next call; likewise for a packed trace.
@@ -364,7 +364,7 @@ struct tbed_event {
         struct {
             uint64_t address, size;
             uint32_t function;
-        } alloc; /* FREE: size 0 */
+        } alloc; /* FREE: size 0; RESIZE: function 0 */
         struct {
             uint64_t old_address, address, size, begin_tick;
         } realloc;

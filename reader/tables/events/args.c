@@ -123,6 +123,7 @@ static void take_event(void *context, const struct block_spans *spans, const str
     case TBED_EVENT_ALLOC:
     case TBED_EVENT_FREE:
     case TBED_EVENT_REALLOC:
+    case TBED_EVENT_RESIZE:
     case TBED_EVENT_GAP:
     case TBED_EVENT_UNKNOWN:
         return;

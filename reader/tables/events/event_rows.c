@@ -35,6 +35,7 @@ static const char *const type_names[TYPE_COUNT] = {
     [TBED_EVENT_FLOW_END] = "flow_end",
     [TBED_EVENT_GAP] = "gap",
     [TBED_EVENT_SPAN] = "span",
+    [TBED_EVENT_RESIZE] = "resize",
     [TBED_EVENT_UNKNOWN] = "unknown",
 };
 
@@ -129,6 +130,7 @@ static void put_key(struct table_rows *rows, const struct event_columns *columns
     switch (event->type) {
     case TBED_EVENT_ALLOC:
     case TBED_EVENT_FREE:
+    case TBED_EVENT_RESIZE:
         table_put_u64(rows, columns->key, event->of.alloc.address);
         break;
     case TBED_EVENT_REALLOC:
@@ -150,6 +152,7 @@ static void put_value(struct events *events, struct table_rows *rows, const stru
         put_counter(events, rows, event);
         break;
     case TBED_EVENT_ALLOC:
+    case TBED_EVENT_RESIZE:
         table_put_f64(rows, column, (double)event->of.alloc.size);
         break;
     case TBED_EVENT_REALLOC:

@@ -123,6 +123,19 @@ static void oracle_realloc(struct oracle *oracle, const struct tbed_event *event
         oracle_new(oracle, event, address, event->of.realloc.size);
 }
 
+/* It stays one allocation, and comes between no two others. */
+static void oracle_resize(struct oracle *oracle, const struct tbed_event *event)
+{
+    struct oracle_block *block = oracle_find(oracle, event->of.alloc.address);
+    if (block == NULL)
+        return;
+    uint64_t nbytes = event->of.alloc.size, gained = nbytes > block->nbytes ? nbytes - block->nbytes : 0;
+    oracle->sums.nbytes += gained;
+    oracle->sites[block->site].nbytes += gained;
+    block->nbytes = nbytes;
+    oracle_note_peak(oracle, event->tick);
+}
+
 /* One after the other; each ends what was the newest block. */
 static void oracle_free(struct oracle *oracle, const struct tbed_event *event)
 {
@@ -158,6 +171,8 @@ static void oracle_take(struct oracle *oracle, const struct tbed_event *event)
         does_nothing = newest == 0 && (event->of.realloc.size != 0 || event->of.realloc.old_address == 0);
         oracle_realloc(oracle, event);
     } else {
+        if (event->type == TBED_EVENT_RESIZE)
+            oracle_resize(oracle, event);
         return;
     }
     if (!does_nothing)
@@ -232,6 +247,8 @@ static void random_event(struct fixture *f, uint32_t stream, uint64_t tick, uint
         random_slots(f, stream, tick, address, random);
         break;
     case 7:
+        fixture_resize(f, stream, tick, site, address, nbytes);
+        break;
     case 8:
     case 9:
     case 10:

@@ -270,6 +270,13 @@ static inline void fixture_realloc(struct fixture *f, uint32_t stream, uint64_t 
     fixture_extended(f, stream, tick, site, TBED_EXT_REALLOC, 0, fixed, 4);
 }
 
+static inline void fixture_resize(struct fixture *f, uint32_t stream, uint64_t tick, uint32_t site,
+                                  uint64_t address, uint64_t nbytes)
+{
+    uint64_t fixed[2] = {address, nbytes};
+    fixture_extended(f, stream, tick, site, TBED_EXT_RESIZE, 0, fixed, 2);
+}
+
 /* ---- Strings and records ---- */
 
 static inline uint32_t fixture_string(struct fixture *f, const char *text)

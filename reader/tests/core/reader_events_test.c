@@ -231,6 +231,11 @@ static void extended_memory_records_are_read(void **state)
     assert_int_equal(event->of.alloc.size, 0);
     assert_int_equal(event->of.alloc.function, TBED_FUNCTION_NEW);
     pair_close(&pair);
+    event = read_extended(&pair, TBED_EXT_RESIZE, 2, 0);
+    assert_int_equal(event->type, TBED_EVENT_RESIZE);
+    assert_int_equal(event->of.alloc.address, 11);
+    assert_int_equal(event->of.alloc.size, 22);
+    pair_close(&pair);
     event = read_extended(&pair, TBED_EXT_REALLOC, 4, 0);
     assert_int_equal(event->type, TBED_EVENT_REALLOC);
     assert_int_equal(event->of.realloc.old_address, 11);
@@ -347,11 +352,11 @@ static void what_is_unknown_is_skipped_and_told_by_number(void **state)
     trace_event(&pair.block, 7, 1, 1);
     trace_event(&pair.block, TBED_TAG_PAIR, 1, 2);
     trace_word(&pair.block, UINT64_C(9) << 60);
-    trace_extended(&pair.block, 1, 3, (struct tbed_extended_head){20, 200, 3, 0}, words);
+    trace_extended(&pair.block, 1, 3, (struct tbed_extended_head){60, 200, 3, 0}, words);
     trace_extended(&pair.block, 1, 4, (struct tbed_extended_head){200, 0, 1, 0}, words);
     pair_read(&pair);
     assert_int_equal(pair.count, 5);
-    static const uint32_t tags[] = {7, 9 * 256 + 5, 20 * 256 + 6, 200 * 256 + 6}, nwords[] = {1, 2, 4, 2};
+    static const uint32_t tags[] = {7, 9 * 256 + 5, 60 * 256 + 6, 200 * 256 + 6}, nwords[] = {1, 2, 4, 2};
     for (size_t i = 0; i < 4; i++) {
         assert_int_equal(pair.events[i].type, TBED_EVENT_UNKNOWN);
         assert_int_equal(pair.events[i].of.unknown.tag, tags[i]);

@@ -66,9 +66,9 @@ static void put_memory(struct dump *dump, const struct tbed_event *event)
 {
     struct tbed_json *out = &dump->out;
     tbed_json_u64(out, "address", event->of.alloc.address);
-    if (event->type == TBED_EVENT_ALLOC)
+    if (event->type != TBED_EVENT_FREE)
         tbed_json_u64(out, "size", event->of.alloc.size);
-    if (event->extended)
+    if (event->extended && event->type != TBED_EVENT_RESIZE)
         tbed_json_u64(out, "allocator", event->of.alloc.function);
 }
 
@@ -125,6 +125,7 @@ static void put_details(struct dump *dump, const struct tbed_event *event)
         break;
     case TBED_EVENT_ALLOC:
     case TBED_EVENT_FREE:
+    case TBED_EVENT_RESIZE:
         put_memory(dump, event);
         break;
     case TBED_EVENT_REALLOC:

@@ -30,6 +30,7 @@ const char *tool_event_type(enum tbed_event_type type)
         [TBED_EVENT_FLOW_END] = "flow_end",
         [TBED_EVENT_GAP] = "gap",
         [TBED_EVENT_SPAN] = "span",
+        [TBED_EVENT_RESIZE] = "resize",
         [TBED_EVENT_UNKNOWN] = "unknown",
     };
     return type < sizeof names / sizeof names[0] ? names[type] : "unknown";
@@ -420,6 +421,7 @@ static void say_event(struct dump *dump, const struct tbed_event *event)
         return; /* the arguments are in the text */
     case TBED_EVENT_ALLOC:
     case TBED_EVENT_FREE:
+    case TBED_EVENT_RESIZE:
         say_memory(dump, event);
         break;
     case TBED_EVENT_REALLOC:

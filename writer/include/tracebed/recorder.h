@@ -524,6 +524,12 @@ void tbed_remap_record(struct tbed_recorder *recorder, uint32_t location, uint64
 void tbed_realloc_record(struct tbed_recorder *recorder, uint32_t location, uint64_t old_address,
                          uint64_t address, uint64_t size, uint64_t begin_tick);
 
+/*
+ * Records that the block at 'address' has 'size' bytes now, also of memory that it owns elsewhere. No new allocation is
+ * counted. 'location' says where it changed; TBED_ID_INVALID if that is not known.
+ */
+void tbed_resize_record(struct tbed_recorder *recorder, uint32_t location, uint64_t address, uint64_t size);
+
 /* ---- Events with given ticks ---- */
 
 /*

@@ -99,6 +99,7 @@ static void every_kind_of_event_comes_back(void **state)
     tbed_realloc_record(recorder, 9, 16, 32, 64, 3);
     tbed_free_slots_record(recorder, 9, 0x10000, 40, (const uint64_t[]){5, 0, UINT64_MAX}, 3);
     tbed_free_slots_record(recorder, 9, 0x10000, 40, NULL, 1 << 20); /* too many: dropped */
+    tbed_resize_record(recorder, TBED_ID_INVALID, 0x7fffffff0000, (uint64_t)1 << 40);
     tbed_span_end_args(recorder, arguments, 2);
     tbed_writer_close(writer);
 
@@ -107,7 +108,7 @@ static void every_kind_of_event_comes_back(void **state)
         TBED_EVENT_COUNTER,   TBED_EVENT_MESSAGE, TBED_EVENT_ASYNC_BEGIN, TBED_EVENT_ASYNC_END,
         TBED_EVENT_FLOW_STEP, TBED_EVENT_ALLOC,   TBED_EVENT_ALLOC,       TBED_EVENT_ALLOC,
         TBED_EVENT_ALLOC,     TBED_EVENT_FREE,    TBED_EVENT_FREE,        TBED_EVENT_REALLOC,
-        TBED_EVENT_FREE,      TBED_EVENT_END,
+        TBED_EVENT_FREE,      TBED_EVENT_RESIZE,  TBED_EVENT_END,
     };
     struct tbed_reader *reader = test_reader_open(path, true);
     size_t count;
@@ -130,7 +131,8 @@ static void every_kind_of_event_comes_back(void **state)
     assert_int_equal(events[14].of.alloc.address, UINT64_MAX);
     assert_int_equal(events[15].of.realloc.begin_tick, 3);
     assert_slots(&events[16]);
-    assert_int_equal(events[17].of.end.begin_tick, events[0].tick);
+    assert_int_equal(events[17].of.alloc.size, (uint64_t)1 << 40);
+    assert_int_equal(events[18].of.end.begin_tick, events[0].tick);
     free(events);
     tbed_reader_close(reader);
 }

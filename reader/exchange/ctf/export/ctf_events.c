@@ -201,15 +201,18 @@ static void put_message(struct ctf *ctf, const struct tbed_event *event)
 
 static void put_memory(struct ctf *ctf, const struct tbed_event *event)
 {
+    bool is_resize = event->type == TBED_EVENT_RESIZE; /* in place */
     bool is_realloc = event->type == TBED_EVENT_REALLOC;
     tbed_ctf_begin_event(ctf,
-                         is_realloc                        ? CTF_REALLOC
+                         is_realloc || is_resize           ? CTF_REALLOC
                          : event->type == TBED_EVENT_ALLOC ? CTF_ALLOC
                                                            : CTF_FREE,
                          tbed_export_time(&ctf->walk, event->tick));
     put_complete_name(ctf, event->id);
     if (is_realloc)
         ctf_put_number(&ctf->packet, event->of.realloc.old_address, 8);
+    if (is_resize)
+        ctf_put_number(&ctf->packet, event->of.alloc.address, 8);
     ctf_put_number(&ctf->packet, is_realloc ? event->of.realloc.address : event->of.alloc.address, 8);
     if (event->type != TBED_EVENT_FREE)
         ctf_put_number(&ctf->packet, is_realloc ? event->of.realloc.size : event->of.alloc.size, 8);
@@ -256,6 +259,7 @@ static void put_event(struct ctf *ctf, const struct tbed_event *event)
     case TBED_EVENT_ALLOC:
     case TBED_EVENT_FREE:
     case TBED_EVENT_REALLOC:
+    case TBED_EVENT_RESIZE:
         put_memory(ctf, event);
         break;
     case TBED_EVENT_GAP:

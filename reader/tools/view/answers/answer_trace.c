@@ -49,6 +49,7 @@ static void note_event(struct view_facts *facts, const struct tbed_event *event)
     case TBED_EVENT_ALLOC:
     case TBED_EVENT_FREE:
     case TBED_EVENT_REALLOC:
+    case TBED_EVENT_RESIZE:
         facts->has_allocations = true;
         break;
     case TBED_EVENT_ASYNC_BEGIN:
