@@ -146,6 +146,8 @@ static VALUE tracebed_close(VALUE self)
     if (ruby_session.writer == NULL)
         return Qfalse;
     struct tbed_writer *writer = ruby_session.writer;
+    if (ruby_session.by_marks)
+        ruby_heap_record_sizes(ruby_track()->recorder);
     ruby_hooks_remove();
     ruby_tracks_close();
     ruby_session.writer = NULL;
@@ -236,5 +238,6 @@ void Init_tracebed(void)
     rb_define_singleton_method(module, "allocation_sourceline", tracebed_sourceline, 1);
     rb_gc_register_mark_object(rb_data_typed_object_wrap(rb_cObject, (void *)&ruby_session, &watcher_type));
     rb_set_end_proc(at_exit, Qnil);
+    ruby_sizes_open();
     is_exact = ruby_frames_test();
 }

@@ -3,6 +3,10 @@
  * allocation was recorded. When the garbage collector has marked all that is alive, a slot with our bit and no mark is
  * dead; the dead of a page are one event. Objects from before the recording have no bit.
  *
+ * Sizes are recorded where they have changed. An object is measured when the next one is allocated, when it dies, in
+ * the first collection after its allocation, in major ones, and when the recording ends: what an old object gains in
+ * between is recorded late. Ruby starts a major collection when much memory is gained by old objects.
+ *
  * An object counts as freed when it is found dead. Its slot is reused only after that.
  *
  * Not here: Rubies whose marks are unknown; they call a hook (ruby_hooks.c).
@@ -16,8 +20,9 @@
 
 static struct ruby_page no_page = {.address = 1};
 struct ruby_page *ruby_page = &no_page;
+struct ruby_newest ruby_newest;
 
-static struct ruby_page *pages; /* every page that ever had a bit; none is removed */
+static struct ruby_page **pages; /* every page that ever had a bit; none is removed */
 static size_t page_count, page_capacity;
 static struct ruby_table page_numbers; /* address -> index + 1 */
 static size_t seen_count;              /* the number of the last garbage collection whose marks were read */
@@ -27,7 +32,7 @@ static size_t seen_count;              /* the number of the last garbage collect
 static bool pages_grow(void)
 {
     size_t capacity = page_capacity > 0 ? 2 * page_capacity : 256;
-    struct ruby_page *more = realloc(pages, capacity * sizeof *more);
+    struct ruby_page **more = realloc(pages, capacity * sizeof *more);
     if (more == NULL)
         return false;
     pages = more;
@@ -35,35 +40,48 @@ static bool pages_grow(void)
     return true;
 }
 
+static bool is_marking(void)
+{
+    return rb_gc_latest_gc_info(ID2SYM(rb_intern("state"))) == ID2SYM(rb_intern("marking"));
+}
+
 void ruby_heap_begin(void)
 {
-    bool is_marking = rb_gc_latest_gc_info(ID2SYM(rb_intern("state"))) == ID2SYM(rb_intern("marking"));
-    seen_count = rb_gc_count() - is_marking;
+    seen_count = rb_gc_count() - is_marking();
+}
+
+static struct ruby_page *page_new(uintptr_t address)
+{
+    if (page_count == page_capacity && !pages_grow())
+        return NULL;
+    struct ruby_page *page = calloc(1, sizeof *page);
+    if (page == NULL ||
+        !ruby_table_add(&page_numbers, (struct ruby_entry){.key = address, .value = page_count + 1})) {
+        free(page);
+        return NULL;
+    }
+    page->address = address;
+    return pages[page_count++] = page;
 }
 
 bool ruby_page_find(uintptr_t address)
 {
     struct ruby_entry *entry = ruby_table_find(&page_numbers, address, 0);
-    ruby_page = &no_page;
-    if (entry == NULL) {
-        if ((page_count == page_capacity && !pages_grow()) ||
-            !ruby_table_add(&page_numbers, (struct ruby_entry){.key = address, .value = page_count + 1}))
-            return false;
-        pages[page_count++] = (struct ruby_page){.address = address};
-        ruby_page = &pages[page_count - 1];
-    } else {
-        ruby_page = &pages[entry->value - 1];
-    }
-    return true;
+    struct ruby_page *page = entry != NULL ? pages[entry->value - 1] : page_new(address);
+    ruby_page = page != NULL ? page : &no_page;
+    return page != NULL;
 }
 
 void ruby_heap_clear(void)
 {
     ruby_table_clear(&page_numbers);
+    for (size_t i = 0; i < page_count; i++)
+        free(pages[i]);
     free(pages);
     pages = NULL;
     page_count = page_capacity = 0;
     ruby_page = &no_page;
+    ruby_newest.object = 0;
 }
 
 /* ---- Marks ---- */
@@ -108,43 +126,101 @@ static bool has_any(const struct ruby_page *page)
     return any != 0;
 }
 
+/* ---- Sizes ---- */
+
+static void measure(struct tbed_recorder *recorder, struct ruby_page *page, size_t slot, VALUE object)
+{
+    uint64_t nbytes = ruby_size(object);
+    uint32_t size = nbytes < UINT32_MAX ? (uint32_t)nbytes : UINT32_MAX;
+    if (size == page->sizes[slot] && size != UINT32_MAX)
+        return;
+    page->sizes[slot] = size;
+    tbed_resize_record(recorder, TBED_ID_INVALID, object, nbytes);
+}
+
+static void measure_slots(struct tbed_recorder *recorder, struct ruby_page *page, size_t word, uint64_t slots)
+{
+    for (; slots != 0; slots &= slots - 1) {
+        size_t slot = 64 * word + (size_t)__builtin_ctzll(slots);
+        measure(recorder, page, slot, first_slot(page->address) + slot * RUBY_LAYOUT_SLOT_NBYTES);
+    }
+}
+
+void ruby_newest_measure(struct tbed_recorder *recorder)
+{
+    VALUE object = ruby_newest.object;
+    uintptr_t address = object & ~(uintptr_t)(RUBY_LAYOUT_HEAP_PAGE_NBYTES - 1);
+    if (ruby_is_complete(object) && (ruby_page->address == address || ruby_page_find(address)))
+        measure(recorder, ruby_page, (object - address) / RUBY_LAYOUT_SLOT_NBYTES, object);
+}
+
+void ruby_heap_record_sizes(struct tbed_recorder *recorder)
+{
+    if (!has_missed_none(recorder, seen_count + is_marking()))
+        return;
+    for (size_t i = 0; i < page_count; i++)
+        for (size_t word = 0; word < RUBY_LAYOUT_MARKS_NWORDS; word++)
+            measure_slots(recorder, pages[i], word, pages[i]->ours[word]);
+}
+
+/* ---- Collections ---- */
+
+static void record_dead_of(struct tbed_recorder *recorder, struct ruby_page *page, bool is_major)
+{
+    uint64_t dead[RUBY_LAYOUT_MARKS_NWORDS], any = 0;
+    const void *marks = marks_of(page->address);
+    for (size_t i = 0; i < RUBY_LAYOUT_MARKS_NWORDS; i++) {
+        uint64_t live = page->ours[i] & ruby_word(marks, 8 * i);
+        dead[i] = page->ours[i] ^ live;
+        measure_slots(recorder, page, i, is_major ? page->ours[i] : dead[i] | page->fresh[i]);
+        page->ours[i] = live;
+        page->fresh[i] = 0;
+        any |= dead[i];
+    }
+    if (any != 0)
+        tbed_free_slots_record(recorder, TBED_ID_INVALID, first_slot(page->address), RUBY_LAYOUT_SLOT_NBYTES,
+                               dead, RUBY_LAYOUT_MARKS_NWORDS);
+}
+
 void ruby_heap_record_dead(struct tbed_recorder *recorder)
 {
+    ruby_newest.object = 0;
     if (!has_missed_none(recorder, seen_count + 1))
         return;
-    for (struct ruby_page *page = pages; page < pages + page_count; page++) {
-        uint64_t dead[RUBY_LAYOUT_MARKS_NWORDS], any = 0;
-        if (!has_any(page))
-            continue;
-        const void *marks = marks_of(page->address);
-        for (size_t i = 0; i < RUBY_LAYOUT_MARKS_NWORDS; i++) {
-            uint64_t live = page->ours[i] & ruby_word(marks, 8 * i);
-            dead[i] = page->ours[i] ^ live;
-            page->ours[i] = live;
-            any |= dead[i];
-        }
-        if (any != 0)
-            tbed_free_slots_record(recorder, TBED_ID_INVALID, first_slot(page->address),
-                                   RUBY_LAYOUT_SLOT_NBYTES, dead, RUBY_LAYOUT_MARKS_NWORDS);
-    }
+    bool is_major = rb_gc_latest_gc_info(ID2SYM(rb_intern("major_by"))) != Qnil;
+    for (size_t i = 0; i < page_count; i++)
+        if (has_any(pages[i]))
+            record_dead_of(recorder, pages[i], is_major);
+}
+
+static void moved(VALUE now, uint32_t size)
+{
+    uintptr_t address = now & ~(uintptr_t)(RUBY_LAYOUT_HEAP_PAGE_NBYTES - 1);
+    if (ruby_page->address != address && !ruby_page_find(address))
+        return;
+    size_t slot = (now - address) / RUBY_LAYOUT_SLOT_NBYTES;
+    ruby_page->ours[slot / 64] |= (uint64_t)1 << slot % 64;
+    ruby_page->sizes[slot] = size;
 }
 
 static void follow_slots(size_t index, size_t word)
 {
-    uint64_t left = pages[index].ours[word];
+    uint64_t left = pages[index]->ours[word];
     for (; left != 0; left &= left - 1) {
         size_t slot = 64 * word + (size_t)__builtin_ctzll(left);
-        VALUE object = first_slot(pages[index].address) + slot * RUBY_LAYOUT_SLOT_NBYTES;
+        VALUE object = first_slot(pages[index]->address) + slot * RUBY_LAYOUT_SLOT_NBYTES;
         VALUE now = rb_gc_location(object);
         if (now == object)
             continue;
-        pages[index].ours[word] &= ~(left & -left);
-        ruby_heap_add(now);
+        pages[index]->ours[word] &= ~(left & -left);
+        pages[index]->fresh[word] &= ~(left & -left);
+        moved(now, pages[index]->sizes[slot]);
     }
 }
 
 void ruby_heap_follow(struct tbed_recorder *recorder)
 {
+    ruby_newest.object = 0;
     if (!has_missed_none(recorder, seen_count))
         return;
     for (size_t i = 0; i < page_count; i++)

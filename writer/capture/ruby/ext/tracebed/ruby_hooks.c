@@ -26,7 +26,7 @@ static void on_new_full(VALUE data, rb_trace_arg_t *arg)
     VALUE object = ruby_word(arg, RUBY_LAYOUT_ARG_OBJECT);
     tbed_alloc_record(track->recorder, ruby_location_exact(arg), TBED_FUNCTION_UNKNOWN, object,
                       ruby_session.slot_nbytes);
-    ruby_heap_add(object);
+    ruby_heap_add(track->recorder, object);
 }
 
 /* Records everything else that was asked for. */
@@ -41,7 +41,7 @@ static void on_new(VALUE data, rb_trace_arg_t *arg)
     if (ruby_session.full)
         tbed_alloc_record(track->recorder, location, TBED_FUNCTION_UNKNOWN, object, ruby_session.slot_nbytes);
     if (ruby_session.by_marks)
-        ruby_heap_add(object);
+        ruby_heap_add(track->recorder, object);
     else if (ruby_session.light)
         tbed_instant_record(track->recorder, location);
     if (ruby_session.objects)
@@ -50,13 +50,25 @@ static void on_new(VALUE data, rb_trace_arg_t *arg)
         ruby_check_count(arg, location);
 }
 
+/* While Ruby sweeps, what other objects refer to may be gone. */
+static bool owns_only_plain_memory(VALUE object)
+{
+    int type = RB_BUILTIN_TYPE(object);
+    return (type == RUBY_T_STRING || type == RUBY_T_ARRAY || type == RUBY_T_HASH || type == RUBY_T_OBJECT) &&
+           ruby_owns_memory(object);
+}
+
 /* Also called for objects from before the recording; readers ignore those. */
 static void on_free(VALUE data, rb_trace_arg_t *arg)
 {
     (void)data;
     VALUE object = rb_tracearg_object(arg);
-    if (ruby_session.full && !ruby_session.by_marks)
-        tbed_free_record(ruby_track()->recorder, TBED_ID_INVALID, TBED_FUNCTION_UNKNOWN, object);
+    if (ruby_session.full && !ruby_session.by_marks) {
+        struct tbed_recorder *recorder = ruby_track()->recorder;
+        if (owns_only_plain_memory(object))
+            tbed_resize_record(recorder, TBED_ID_INVALID, object, ruby_size(object));
+        tbed_free_record(recorder, TBED_ID_INVALID, TBED_FUNCTION_UNKNOWN, object);
+    }
     if (ruby_session.objects)
         ruby_objects_drop(object);
 }

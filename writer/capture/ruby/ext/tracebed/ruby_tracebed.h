@@ -213,31 +213,95 @@ void ruby_tracks_mark(void);
 /* Ends all spans, and closes all recorders. */
 void ruby_tracks_close(void);
 
-/* ---- ruby_heap.c: what is freed, by Ruby's mark bits ---- */
+/* ---- ruby_sizes.c: how many bytes objects have, with what they own outside of their slots ---- */
+
+/* rb_obj_memsize_of(), which no header declares; NULL: this Ruby does not export it. */
+extern size_t (*ruby_memsize)(VALUE object);
+
+void ruby_sizes_open(void);
+
+/* False: the object's slot is all that it has. */
+static inline bool ruby_owns_memory(VALUE object)
+{
+    VALUE flags = RBASIC(object)->flags;
+    switch (flags & RUBY_T_MASK) {
+    case RUBY_T_STRING:
+        return (flags & (RSTRING_NOEMBED | RUBY_FL_EXIVAR)) != 0;
+    case RUBY_T_ARRAY:
+        return (flags & RUBY_FL_EXIVAR) != 0 || (flags & RARRAY_EMBED_FLAG) == 0;
+    case RUBY_T_OBJECT:
+        return (flags & ROBJECT_EMBED) == 0;
+    case RUBY_T_NONE:
+    case RUBY_T_FLOAT:
+    case RUBY_T_IMEMO:
+    case RUBY_T_ICLASS:
+    case RUBY_T_NODE:
+    case RUBY_T_MOVED:
+    case RUBY_T_ZOMBIE:
+        return false;
+    default:
+        return true;
+    }
+}
+
+/* Of an object that may have been allocated a moment ago. Extensions need not expect that of theirs. */
+static inline bool ruby_is_complete(VALUE object)
+{
+    return (RBASIC(object)->flags & RUBY_T_MASK) != RUBY_T_DATA;
+}
+
+/* The object's slot included. */
+static inline uint64_t ruby_size(VALUE object)
+{
+    return ruby_owns_memory(object) && ruby_memsize != NULL ? ruby_memsize(object) : ruby_session.slot_nbytes;
+}
+
+/* ---- ruby_heap.c: what is freed, by Ruby's mark bits, and what grows ---- */
 
 struct ruby_page { /* a page of Ruby's heap */
     uintptr_t address;
-    uint64_t ours[RUBY_LAYOUT_MARKS_NWORDS]; /* slots with objects whose allocation was recorded */
+    uint64_t ours[RUBY_LAYOUT_MARKS_NWORDS];       /* slots with objects whose allocation was recorded */
+    uint64_t fresh[RUBY_LAYOUT_MARKS_NWORDS];      /* those of them that no collection has seen yet */
+    uint32_t sizes[64 * RUBY_LAYOUT_MARKS_NWORDS]; /* as recorded last */
 };
 extern struct ruby_page *ruby_page; /* the page of the last allocation */
+
+struct ruby_newest { /* the object that was allocated last; its size is known when the next one is */
+    VALUE object;    /* 0: none */
+    size_t gc_count;
+};
+extern struct ruby_newest ruby_newest;
 
 /* Tests whether the marks of this Ruby are where ruby_layout.h says. May collect garbage. */
 bool ruby_heap_test(void);
 void ruby_heap_begin(void);
 /* Sets 'ruby_page' to that page. False: no memory. */
 bool ruby_page_find(uintptr_t address);
-/* Called when marking is complete: records what has died. */
+/*
+ * Called when marking is complete: records the sizes of what has died, was allocated since the last collection or, in a
+ * major collection, is alive; and what has died.
+ */
 void ruby_heap_record_dead(struct tbed_recorder *recorder);
+/* Records the sizes of all that is alive. */
+void ruby_heap_record_sizes(struct tbed_recorder *recorder);
+void ruby_newest_measure(struct tbed_recorder *recorder);
 void ruby_heap_follow(struct tbed_recorder *recorder);
 void ruby_heap_clear(void);
 
-static inline void ruby_heap_add(VALUE object)
+/* Records the size of the object before this one, whose allocation was recorded. */
+static inline void ruby_heap_add(struct tbed_recorder *recorder, VALUE object)
 {
+    if (ruby_newest.object != 0 && ruby_newest.gc_count == rb_gc_count() &&
+        TBED_UNLIKELY(ruby_owns_memory(ruby_newest.object)))
+        ruby_newest_measure(recorder);
+    ruby_newest = (struct ruby_newest){object, rb_gc_count()};
     uintptr_t address = object & ~(uintptr_t)(RUBY_LAYOUT_HEAP_PAGE_NBYTES - 1);
     if (TBED_UNLIKELY(ruby_page->address != address) && !ruby_page_find(address))
         return;
     uint32_t slot = (uint32_t)(object - address) / RUBY_LAYOUT_SLOT_NBYTES;
     ruby_page->ours[slot / 64] |= (uint64_t)1 << slot % 64;
+    ruby_page->fresh[slot / 64] |= (uint64_t)1 << slot % 64;
+    ruby_page->sizes[slot] = RUBY_LAYOUT_SLOT_NBYTES;
 }
 
 /* ---- ruby_hooks.c ---- */
