@@ -22,8 +22,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MODES = [
     ("light", ["--light"]),
     ("full", []),
-    ("light, 16 frames", ["--light", "--stacks=16"]),
+    ("light, 64 frames", ["--light", "--stacks"]),
     ("full, 16 frames", ["--stacks=16"]),
+    ("full, 64 frames", ["--stacks"]),
 ]
 
 PYTHON = """

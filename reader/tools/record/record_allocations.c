@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FRAMES_DEFAULT 16
+#define FRAMES_DEFAULT 64
 #define FRAMES_MAX     128 /* the library's */
 
 /* "N", "fp" or "N,fp". */

@@ -33,7 +33,7 @@ static const char help[] =
     "      --light            record only the call site, 8 bytes per allocation:\n"
     "                         no sizes, no frees\n"
     "      --mmap             also record anonymous mappings made by the program\n"
-    "      --stacks[=N]       record N frames (default 16, at most 128) of the call\n"
+    "      --stacks[=N]       record N frames (default 64, at most 128) of the call\n"
     "                         stack of each allocation\n"
     "      --stacks=N,fp      follow frame pointers: faster, for programs that were\n"
     "                         compiled with them\n"

@@ -5,6 +5,9 @@
  * the id. From one allocation to the next most outer frames are the same; those are compared with the last stack and
  * the others looked up. Only frames in no table go to the writer, which stores each stack once for all threads.
  *
+ * A stack with more frames than are wanted gets an outermost frame that says so, or its last frame would look like a root
+ * of the program. That frame has a text instead of an address.
+ *
  * A return address means something else once a module has been unloaded and another loaded in its place, so the tables
  * are emptied when what is loaded has changed.
  *
@@ -12,6 +15,7 @@
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "writer/base/memory.h"
@@ -19,6 +23,8 @@
 
 #define NODE_BITS  15u
 #define NODE_COUNT (1u << NODE_BITS)
+#define DEPTH_MAX  (PRELOAD_FRAMES_MAX + 1)
+#define CUT_PC     ((uintptr_t)1) /* stands for the frames that were cut; no return address is this low */
 
 struct node {
     uintptr_t pc; /* 0: none */
@@ -26,10 +32,10 @@ struct node {
 };
 
 struct preload_stacks {
-    uint64_t version;                  /* of the modules */
-    uint32_t depth;                    /* of the last stack */
-    uintptr_t pcs[PRELOAD_FRAMES_MAX]; /* its return addresses, outermost first */
-    uint32_t ids[PRELOAD_FRAMES_MAX];
+    uint64_t version;         /* of the modules */
+    uint32_t depth;           /* of the last stack */
+    uintptr_t pcs[DEPTH_MAX]; /* its return addresses, outermost first */
+    uint32_t ids[DEPTH_MAX];
     struct node nodes[NODE_COUNT];
     struct preload_unwinder unwinder;
 };
@@ -62,13 +68,29 @@ static struct node *node_of(struct preload_stacks *stacks, uint32_t parent, uint
     return &stacks->nodes[((pc ^ (uint64_t)parent << 32) * 0x9E3779B97F4A7C15u) >> (64 - NODE_BITS)];
 }
 
+/* The id of the frame above those of a stack that was cut. */
+static uint32_t cut_location(struct preload_thread *thread)
+{
+    char text[48];
+    int nbytes = snprintf(text, sizeof text, "[stack cut at %u frames]", preload_mode.frame_count);
+    preload_guard_set(thread, PRELOAD_APART);
+    uint32_t id = tbed_string_intern(preload_writer, text, (size_t)nbytes);
+    preload_guard_set(thread, PRELOAD_RECORDING);
+    return id;
+}
+
+static uint32_t frame_location(struct preload_thread *thread, uintptr_t pc)
+{
+    return pc == CUT_PC ? cut_location(thread) : preload_location(thread, pc);
+}
+
 /* Asks the writer for the ids of the frames from 'at' on. False: one could not be had. */
 static bool intern(struct preload_thread *thread, uint32_t parent, uint32_t at, uint32_t depth)
 {
     struct preload_stacks *stacks = thread->stacks;
-    uint32_t locations[PRELOAD_FRAMES_MAX];
+    uint32_t locations[DEPTH_MAX];
     for (uint32_t i = at; i < depth; i++)
-        locations[i] = preload_location(thread, stacks->pcs[i]);
+        locations[i] = frame_location(thread, stacks->pcs[i]);
     preload_guard_set(thread, PRELOAD_APART);
     bool has_all =
         tbed_stack_intern_frames(preload_writer, parent, locations + at, depth - at, stacks->ids + at);
@@ -106,7 +128,7 @@ static uint32_t find_id(struct preload_thread *thread, const uintptr_t *pcs, uin
 
 uint32_t preload_stack(struct preload_thread *thread, const uintptr_t *frame)
 {
-    uintptr_t pcs[PRELOAD_FRAMES_MAX];
+    uintptr_t pcs[DEPTH_MAX];
     if (thread->has_ended || (thread->stacks == NULL && (thread->stacks = stacks_make()) == NULL))
         return preload_location(thread, frame[1]);
     if (preload_is_linker(frame[1]))
@@ -116,7 +138,9 @@ uint32_t preload_stack(struct preload_thread *thread, const uintptr_t *frame)
     if (stacks->version != version)
         forget(stacks, version);
     preload_guard_set(thread, PRELOAD_APART); /* finding a rule may check what is loaded */
-    size_t depth = preload_unwind(&stacks->unwinder, frame, pcs, preload_mode.frame_count);
+    size_t depth = preload_unwind(&stacks->unwinder, frame, pcs, preload_mode.frame_count + 1);
     preload_guard_set(thread, PRELOAD_RECORDING);
+    if (depth > preload_mode.frame_count)
+        pcs[depth - 1] = CUT_PC;
     return find_id(thread, pcs, (uint32_t)depth);
 }

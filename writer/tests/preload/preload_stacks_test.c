@@ -71,15 +71,27 @@ static struct entries read_log(void)
     return entries;
 }
 
+/* The outermost frame of a stack that was cut. */
+static void assert_cut(const struct tbed_reader *reader, uint32_t location, const char *text)
+{
+    char name[64];
+    size_t nbytes;
+    tbed_string_resolve(reader, location, name, sizeof name, &nbytes);
+    assert_string_equal(name, text);
+}
+
 /* Compares address by address; an address that a signal interrupted is stored exactly, not as that of a call. */
 static void compare_stack(const struct tbed_reader *reader, uint32_t id, const struct stacks_entry *entry)
 {
-    uint32_t locations[FRAMES];
-    size_t count = tbed_stack_locations(reader, id, locations, FRAMES);
+    uint32_t locations[FRAMES + 2];
+    size_t count = tbed_stack_locations(reader, id, locations, FRAMES + 2);
     size_t wanted = entry->count < FRAMES ? entry->count : FRAMES;
-    if (count != wanted)
-        fail_msg("block of %lu: %zu frames, not %zu", (unsigned long)entry->nbytes, count, wanted);
-    for (size_t i = 0; i < count; i++) {
+    bool is_cut = entry->count > FRAMES;
+    if (count != wanted + is_cut)
+        fail_msg("block of %lu: %zu frames, not %zu", (unsigned long)entry->nbytes, count, wanted + is_cut);
+    if (is_cut)
+        assert_cut(reader, locations[FRAMES], "[stack cut at 32 frames]");
+    for (size_t i = 0; i < wanted; i++) {
         struct tbed_unit_info unit;
         uint64_t pc;
         assert_true(tbed_location_find(reader, locations[i], &unit, &pc));
@@ -101,7 +113,7 @@ static void stacks_are_those_of_the_c_library(void **state)
     struct entries entries = read_log();
     struct tbed_merge *merge;
     struct tbed_event event;
-    size_t compared = 0;
+    size_t compared = 0, cut = 0;
     assert_int_equal(entries.count, 1800);
     assert_int_equal(tbed_merge_open(reader, NULL, 0, &merge), TBED_OK);
     while (tbed_merge_next(merge, &event) == TBED_OK) {
@@ -111,8 +123,10 @@ static void stacks_are_those_of_the_c_library(void **state)
             continue;
         compare_stack(reader, event.id, &entries.all[index]);
         compared++;
+        cut += entries.all[index].count > FRAMES;
     }
     assert_int_equal(compared, entries.count);
+    assert_true(cut > 0 && cut < compared);
     tbed_merge_close(merge);
     tbed_reader_close(reader);
     free(entries.all);
@@ -347,11 +361,13 @@ static void every_event_of_a_killed_program_resolves(void **state)
         struct tbed_event event;
         assert_int_equal(tbed_merge_open(reader, NULL, 0, &merge), TBED_OK);
         while (tbed_merge_next(merge, &event) == TBED_OK) {
-            uint32_t locations[16];
-            size_t count = tbed_stack_locations(reader, event.id, locations, 16);
+            uint32_t locations[18];
+            size_t count = tbed_stack_locations(reader, event.id, locations, 18);
             struct tbed_unit_info unit;
             uint64_t pc;
-            assert_true(count <= 16);
+            assert_true(count <= 17);
+            if (count == 17)
+                assert_cut(reader, locations[--count], "[stack cut at 16 frames]");
             if (count == 0)
                 locations[count++] = event.id;
             for (size_t i = 0; i < count; i++)
