@@ -4,10 +4,10 @@
  * SPDX-License-Identifier: MIT
  */
 #include "reader/analysis/blocks/allocation_streams.h"
+#include "reader/analysis/leaks/leaks.h"
+#include "reader/analysis/leaks/suppressions.h"
 #include "reader/analysis/memory/heap.h"
-#include "reader/analysis/memory/leaks.h"
 #include "reader/analysis/memory/stack_sites.h"
-#include "reader/analysis/memory/suppressions.h"
 #include "reader/analysis/shared/named.h"
 #include "reader/core/base/workers.h"
 #include "reader/core/records/metadata.h"

@@ -35,13 +35,16 @@ enum tbed_status tbed_suppressions_open(bool with_built_in, struct tbed_suppress
 void tbed_suppressions_close(struct tbed_suppressions *suppressions); /* NULL is allowed */
 
 /*
- * Adds the patterns of a text, such as the contents of a file for LeakSanitizer.
+ * Adds the suppressions of a text, such as the contents of a file for LeakSanitizer or valgrind.
  *
- * Errors: ERR_ARGUMENT: a line is neither a pattern nor ignored; '*line_ret' is its number, from 1, and nothing was added.
+ * Errors: ERR_ARGUMENT: a line is neither a part of one nor ignored, or the last "}" is missing; '*line_ret' is its number, from 1, and nothing was added.
  *         ERR_MEMORY.
  */
 enum tbed_status tbed_suppressions_add(struct tbed_suppressions *suppressions, const char *text,
                                        size_t nbytes, size_t *line_ret);
+
+/* How many suppressions of valgrind were skipped, because they are about other errors than leaks. */
+size_t tbed_suppressions_skipped_count(const struct tbed_suppressions *suppressions);
 
 #ifdef __cplusplus
 }

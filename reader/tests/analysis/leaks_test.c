@@ -20,7 +20,8 @@
 
 #include <cmocka.h>
 
-#include "reader/analysis/memory/suppressions.h"
+#include "reader/analysis/leaks/mangled.h"
+#include "reader/analysis/leaks/suppressions.h"
 
 #include <regex.h>
 #include <tracebed/analysis.h>
@@ -268,12 +269,215 @@ static void random_stacks_agree_with_their_frames_one_by_one(void **state)
     tbed_reader_close(reader);
 }
 
+/* ---- Suppressions of valgrind ---- */
+
+static struct tbed_suppressions *blocks_of(const char *text)
+{
+    struct tbed_suppressions *suppressions;
+    size_t line;
+    assert_int_equal(tbed_suppressions_open(false, &suppressions), TBED_OK);
+    assert_int_equal(tbed_suppressions_add(suppressions, text, strlen(text), &line), TBED_OK);
+    return suppressions;
+}
+
+/* The functions of a stack, the innermost first, inlined ones too, and their modules. */
+struct oracle_frame {
+    char function[64];
+    const char *module;
+};
+
+static size_t frames_of(const struct tbed_reader *reader, uint32_t id, struct oracle_frame *all)
+{
+    size_t count = 0;
+    uint32_t location, parent;
+    snprintf(all[count].function, sizeof all[count].function, "malloc");
+    all[count++].module = "/usr/libexec/valgrind/vgpreload";
+    for (bool is_stack = true; is_stack && id != TBED_ID_INVALID; id = parent) {
+        struct tbed_frame frames[4] = {0};
+        is_stack = tbed_stack_get(reader, id, &location, &parent);
+        location = is_stack ? location : id;
+        size_t frame_count = tbed_id_frames(reader, location, frames, 4);
+        for (size_t i = 0; i < frame_count || i == 0; i++) {
+            snprintf(all[count].function, sizeof all[count].function, "%s",
+                     frames[i].function != NULL ? frames[i].function : "");
+            all[count++].module = modules[location - first_location[1] < LOCATIONS / 2];
+        }
+    }
+    return count;
+}
+
+static bool oracle_line(const char *line, const struct oracle_frame *frame)
+{
+    char expression[64], *at = expression;
+    regex_t regex;
+    const char *text = strncmp(line, "fun:", 4) == 0 ? frame->function : frame->module;
+    if (*text == '\0')
+        return false;
+    *at++ = '^';
+    for (line += 4; *line != '\0'; line++) {
+        if (strchr("*?", *line) != NULL)
+            *at++ = '.';
+        if (*line != '?')
+            *at++ = *line;
+    }
+    snprintf(at, 2, "$");
+    assert_int_equal(regcomp(&regex, expression, REG_EXTENDED | REG_NOSUB), 0);
+    bool found = regexec(&regex, text, 0, NULL, 0) == 0;
+    regfree(&regex);
+    return found;
+}
+
+static bool oracle_block(const char *const *lines, const struct oracle_frame *frames, size_t count)
+{
+    if (*lines == NULL)
+        return true;
+    if (strcmp(*lines, "...") == 0)
+        return oracle_block(lines + 1, frames, count) ||
+               (count > 0 && oracle_block(lines, frames + 1, count - 1));
+    return count > 0 && oracle_line(*lines, frames) && oracle_block(lines + 1, frames + 1, count - 1);
+}
+
+static void blocks_of_valgrind_agree_with_their_frames_one_by_one(void **state)
+{
+    static const char *const blocks_lines[][8] = {
+        {"fun:malloc", "fun:ns::call_3"},
+        {"...", "fun:*call_?", "obj:/opt/two", "obj:/opt/*"},
+        {"fun:*", "obj:*one*", "...", "fun:ns::call_7", "..."},
+        {"obj:*vgpreload*", "...", "...", "obj:/opt/two", "...", "fun:*_8"},
+        {"fun:ns::call_1"},
+    };
+    char text[1024] = "";
+    (void)state;
+    struct tbed_reader *reader = record();
+    for (size_t i = 0; i < sizeof blocks_lines / sizeof blocks_lines[0]; i++) {
+        size_t at = strlen(text);
+        at += (size_t)snprintf(text + at, sizeof text - at, "{\n block%zu\n Memcheck:Leak\n", i);
+        for (const char *const *line = blocks_lines[i]; *line != NULL; line++)
+            at += (size_t)snprintf(text + at, sizeof text - at, "  %s\n", *line);
+        snprintf(text + at, sizeof text - at, "}\n");
+    }
+    struct tbed_suppressions *suppressions = blocks_of(text);
+    struct tbed_allocations *allocations = analyse(reader, suppressions);
+    const struct tbed_allocation_site *site;
+    size_t found[5] = {0}, none = 0;
+    for (size_t i = 0; (site = tbed_allocations_site(allocations, i)) != NULL; i++) {
+        struct oracle_frame frames[STACKS + 1];
+        size_t count = frames_of(reader, site->id, frames), by = 0;
+        while (by < 5 && !oracle_block(blocks_lines[by], frames, count))
+            by++;
+        assert_int_equal(site->leak_count, by == 5 ? site->sums.live_count : 0);
+        if (by < 5)
+            found[by] += site->sums.live_count;
+        else
+            none += site->sums.live_count;
+    }
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(tbed_allocations_suppression(allocations, i)->count, found[i]);
+    assert_true(found[0] > 0 && found[1] > 0 && found[2] > 0 && found[3] > 0 && none > 0);
+    assert_int_equal(found[4], 0); /* it does not begin with the allocating function */
+    tbed_allocations_close(allocations);
+    tbed_suppressions_close(suppressions);
+    tbed_reader_close(reader);
+}
+
+#define BLOCK "{\n  a name\n  Memcheck:Leak\n"
+
+static void blocks_of_valgrind_have_their_syntax(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t line, count, skipped; /* line: of the error; 0: none */
+    } cases[] = {
+        {BLOCK "fun:a\n}\n", 0, 1, 0},
+        {BLOCK " # why\n match-leak-kinds: definite\n\n fun:a\r\n ...\n obj:b\n }", 0, 1, 0},
+        {"leak:x\n" BLOCK "fun:a\n}\nleak:y\n" BLOCK "fun:b\n}\n", 0, 4, 0},
+        {"{\n  x\n  Addrcheck,Memcheck:Leak\n  fun:a\n}\n", 0, 1, 0},
+        {"{\n  x\n  Memcheck:Param\n  write(buf)\n  fun:a\n}\n{\n  y\n  Helgrind:Race\n  fun:a\n}\n", 0, 0,
+         2},
+        {"{\n  x\n  drd:Leak\n  fun:a\n}\n", 0, 0, 1},
+        {"{\n  x\n  Memcheck:Leaks\n  fun:a\n}\n", 0, 0, 1},
+        {BLOCK "}\n", 4, 0, 0},
+        {BLOCK "fun:\n}\n", 4, 0, 0},
+        {BLOCK "fun:a\nmatch-leak-kinds: all\n}\n", 5, 0, 0},
+        {BLOCK "fun:a\nnonsense\n}\n", 5, 0, 0},
+        {BLOCK "fun:a\n", 4, 0, 0},
+        {"leak:x\n{ x\n", 2, 0, 0},
+        {"{\n  name\n  Leak\n fun:a\n}\n", 3, 0, 0},
+        {"}\n", 1, 0, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct tbed_suppressions *suppressions;
+        size_t line;
+        assert_int_equal(tbed_suppressions_open(false, &suppressions), TBED_OK);
+        enum tbed_status status =
+            tbed_suppressions_add(suppressions, cases[i].text, strlen(cases[i].text), &line);
+        assert_int_equal(status, cases[i].line == 0 ? TBED_OK : TBED_ERR_ARGUMENT);
+        if (cases[i].line != 0)
+            assert_int_equal(line, cases[i].line);
+        assert_int_equal(tbed_suppressions_count(suppressions), cases[i].count);
+        assert_int_equal(tbed_suppressions_skipped_count(suppressions), cases[i].skipped);
+        assert_int_equal(tbed_suppressions_add(suppressions, "leak:z", 6, &line), TBED_OK);
+        tbed_suppressions_close(suppressions);
+    }
+}
+
+static void names_of_cpp_are_compared_as_they_are_mangled(void **state)
+{
+    static const struct {
+        const char *pattern, *name;
+        bool matches;
+    } cases[] = {
+        {"_ZN3foo3barEi", "foo::bar(int)", true},
+        {"_ZN3foo3barEi", "foo::bar(char)", true},
+        {"_ZN3foo3barEi", "foo::barn(int)", false},
+        {"_ZN3foo3barEi", "xfoo::bar(int)", false},
+        {"_ZN3foo3barEi", "foo::bar::baz(int)", false},
+        {"_ZN3foo*", "foo::bar::baz(int)", true},
+        {"_ZN3foo*", "foot::bar(int)", false},
+        {"_ZN3foo3b*", "foo::bar(int)", true},
+        {"_ZN3foo3b*", "foo::car(int)", false},
+        {"_ZNK3foo3barEv", "foo::bar() const", true},
+        {"_ZN3FooC1Ei", "Foo::Foo(int)", true},
+        {"_ZN3FooC2ERKS_", "Foo::~Foo()", false},
+        {"_ZN3FooD0Ev", "Foo::~Foo()", true},
+        {"_ZNSt6vectorIiSaIiEE9push_backEOi", "std::vector<int, std::allocator<int> >::push_back(int&&)",
+         true},
+        {"_ZNSt6vectorIiSaIiEE9push_backEOi", "std::vectors(int)", false},
+        {"_ZN3foo4makeIcEEPT_i", "char* foo::make<char>(int)", true},
+        {"_Z5leak1v", "leak1()", true},
+        {"_Z5leak*", "leak1()", true},
+        {"_Z5leak1v", "leak12()", false},
+        {"_Z5leak1v", "leak1::leak2()", false},
+        {"_ZSt4sortv", "std::sort()", true},
+        {"_Z*", "leak1()", false},
+        {"_ZN3*", "foo::bar()", false},
+        {"_ZN", "foo::bar()", false},
+        {"_Z99999999999999999999foo", "foo()", false},
+        {"3foo", "foo()", false},
+        {"_ZN3foo3barEi", "", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        if (tbed_mangled_matches(cases[i].pattern, cases[i].name) != cases[i].matches)
+            fail_msg("%s: %s", cases[i].pattern, cases[i].name);
+    assert_true(tbed_glob_matches("a*b?", "axxbc"));
+    assert_true(tbed_glob_matches("*", ""));
+    assert_true(tbed_glob_matches("a**b", "aab"));
+    assert_false(tbed_glob_matches("a*b?", "axxb"));
+    assert_false(tbed_glob_matches("?", ""));
+    assert_false(tbed_glob_matches("ab", "abc"));
+}
+
 static void whatever_allocation_fails_is_reported(void **state)
 {
     static const char *const patterns[] = {"call_3", "^two!$"};
+    static const char block[] = BLOCK "...\nfun:*_5\n}\n";
+    size_t line;
     (void)state;
     struct tbed_reader *reader = record();
     struct tbed_suppressions *suppressions = suppressions_of(patterns, 2, true);
+    assert_int_equal(tbed_suppressions_add(suppressions, block, sizeof block - 1, &line), TBED_OK);
     struct tbed_analysis_options options = {.size = sizeof options,
                                             .thread_count = 1,
                                             .by_stack = true,
@@ -369,7 +573,7 @@ static void a_file_may_have_comments_and_its_wrong_lines_are_found(void **state)
 
 static void making_a_list_may_run_out_of_memory(void **state)
 {
-    static const char text[] = "leak:a\nleak:b\n";
+    static const char text[] = "leak:a\nleak:b\n" BLOCK "fun:a\n...\n}\n";
     struct tbed_suppressions *suppressions = NULL;
     enum tbed_status status = TBED_ERR_MEMORY;
     size_t line;
@@ -389,7 +593,7 @@ static void making_a_list_may_run_out_of_memory(void **state)
         calls_left = -1;
         assert_true(status == TBED_OK || status == TBED_ERR_MEMORY);
     }
-    assert_int_equal(tbed_suppressions_count(suppressions), before + 2);
+    assert_int_equal(tbed_suppressions_count(suppressions), before + 3);
     tbed_suppressions_close(suppressions);
 }
 
@@ -474,6 +678,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_stacks_agree_with_their_frames_one_by_one),
+        cmocka_unit_test(blocks_of_valgrind_agree_with_their_frames_one_by_one),
+        cmocka_unit_test(blocks_of_valgrind_have_their_syntax),
+        cmocka_unit_test(names_of_cpp_are_compared_as_they_are_mangled),
         cmocka_unit_test(whatever_allocation_fails_is_reported),
         cmocka_unit_test(patterns_are_those_of_leak_sanitizer),
         cmocka_unit_test(a_file_may_have_comments_and_its_wrong_lines_are_found),

@@ -50,11 +50,31 @@ static void suppressed_leaks_are_listed(void **state)
     assert_silent_on(run.out, "load");
     end_run(&run);
     EXPECT(0,
-           "\"leak_count\":2,\"leak_bytes\":300,\"suppressed_count\":1,\"suppressed_bytes\":1000},"
+           "\"leak_count\":2,\"leak_bytes\":300,\"suppressed_count\":1,\"suppressed_bytes\":1000,"
+           "\"skipped_suppression_count\":0},"
            "\"leaks\":[{\"name\":\"parse\",\"bytes\":300,\"count\":2}],"
            "\"suppressions\":[{\"name\":\"^lo*d$\",\"bytes\":1000,\"count\":1,\"stack_count\":1,\"origin\":"
            "\"file\"},",
            "", "report", "--leaks", "--json", "--suppressions", file, path);
+}
+
+static void suppressions_of_valgrind_are_read(void **state)
+{
+    const char *path = HEAP("valgrind.tbed", leaks);
+    const char *file =
+        make_file("valgrind.supp", "# from valgrind\n{\n  loading\n  Memcheck:Leak\n  match-leak-kinds: "
+                                   "all\n  fun:*alloc\n  fun:lo?d\n}\n{\n  other\n  Memcheck:Cond\n"
+                                   "  fun:f\n}\nleak:never\n");
+    const char *broken = make_file("broken.supp", "{\n  name\n  Memcheck:Leak\n  fun:malloc\n");
+    (void)state;
+    struct run run = RUN("report", "--leaks", "--suppressions", file, path);
+    assert_says(run.out, "300 B in 2 blocks were never freed; 1000 B in 1 block is suppressed.\n"
+                         "1 suppression about other errors than leaks is skipped.\n");
+    assert_says(run.out, "     1000 B          1          1  loading      file\n");
+    assert_says(run.out, "        0 B          0          0  never        file\n");
+    end_run(&run);
+    EXPECT(2, "", "line 4: expected 'leak:PATTERN' or a suppression of valgrind", "report", "--leaks",
+           "--suppressions", broken, path);
 }
 
 static void a_trace_without_allocations_does_not_pass_for_one_without_leaks(void **state)
@@ -136,8 +156,8 @@ static void wrong_usage_is_exit_2(void **state)
     const char *path = HEAP("usage.tbed", leaks);
     const char *bad = make_file("bad.supp", "leak:a\nrace:b\n");
     (void)state;
-    EXPECT(2, "", "bad.supp: line 2: 'leak:PATTERN' is expected", "report", "--leaks", "--suppressions", bad,
-           path);
+    EXPECT(2, "", "bad.supp: line 2: expected 'leak:PATTERN' or a suppression of valgrind", "report",
+           "--leaks", "--suppressions", bad, path);
     EXPECT(2, "", "nowhere.supp: No such file", "report", "--leaks", "--suppressions",
            in_folder("nowhere.supp"), path);
     EXPECT(2, "", ": Is a directory", "report", "--leaks", "--suppressions=/", path);
@@ -151,6 +171,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(leaks_are_sorted_by_bytes),
         cmocka_unit_test(suppressed_leaks_are_listed),
+        cmocka_unit_test(suppressions_of_valgrind_are_read),
         cmocka_unit_test(a_trace_without_allocations_does_not_pass_for_one_without_leaks),
         cmocka_unit_test(the_pool_of_a_real_program_is_built_in),
         cmocka_unit_test(sizes_and_lifetimes_have_columns),

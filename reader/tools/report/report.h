@@ -77,7 +77,7 @@ struct report {
     struct tbed_statistics_totals totals;
     struct tbed_allocation_sums sums; /* over all processes */
     struct report_leaks {
-        uint64_t count, nbytes, suppressed_count, suppressed_nbytes;
+        uint64_t count, nbytes, suppressed_count, suppressed_nbytes, skipped_count;
     } leaks;
     struct table tables[REPORT_TABLE_COUNT];
     struct table_clock clock;

@@ -45,7 +45,7 @@ static bool load(struct tbed_suppressions *list, const char *path)
     bool fine = read_file(path, &text);
     enum tbed_status status = fine ? tbed_suppressions_add(list, text.bytes, text.nbytes, &line) : TBED_OK;
     if (status == TBED_ERR_ARGUMENT)
-        tool_complain("%s: line %zu: 'leak:PATTERN' is expected", path, line);
+        tool_complain("%s: line %zu: expected 'leak:PATTERN' or a suppression of valgrind", path, line);
     else if (status != TBED_OK)
         tool_complain("%s: %s", path, tbed_status_text(status));
     free(text.bytes);
@@ -91,6 +91,7 @@ void report_collect_leaks(struct report *report)
     const struct tbed_allocation_site *site;
     const struct tbed_allocation_suppression *suppression;
     struct report_leaks *leaks = &report->leaks;
+    leaks->skipped_count = tbed_suppressions_skipped_count(report->options->suppressions.list);
     for (size_t i = 0; (site = tbed_allocations_site(report->allocations, i)) != NULL; i++) {
         leaks->count += site->leak_count;
         leaks->nbytes += site->leak_nbytes;
@@ -130,6 +131,13 @@ void report_leaks_text(const struct report *report)
                 leaks->suppressed_count == 1 ? "is suppressed" : "are suppressed");
     }
     puts(".");
+    if (leaks->skipped_count > 0) {
+        char figure[32];
+        printf("%s %s about other errors than leaks %s skipped.\n",
+               tool_format_count(figure, leaks->skipped_count),
+               leaks->skipped_count == 1 ? "suppression" : "suppressions",
+               leaks->skipped_count == 1 ? "is" : "are");
+    }
     table_print_text(&report->tables[REPORT_LEAKS], &report->options->columns);
     table_print_text(&report->tables[REPORT_SUPPRESSIONS], &report->options->columns);
 }
@@ -140,4 +148,5 @@ void report_leaks_json(struct tbed_json *json, const struct report *report)
     tbed_json_u64(json, "leak_bytes", report->leaks.nbytes);
     tbed_json_u64(json, "suppressed_count", report->leaks.suppressed_count);
     tbed_json_u64(json, "suppressed_bytes", report->leaks.suppressed_nbytes);
+    tbed_json_u64(json, "skipped_suppression_count", report->leaks.skipped_count);
 }

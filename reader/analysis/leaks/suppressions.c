@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/analysis/memory/suppressions.h"
+#include "reader/analysis/leaks/suppressions.h"
 #include "reader/core/base/vector.h"
 
 #include <string.h>
@@ -69,6 +69,7 @@ struct pattern {
 struct tbed_suppressions {
     TBED_VECTOR(struct pattern) given;
     TBED_VECTOR(struct pattern) built_in;
+    struct valgrind_blocks valgrind;
 };
 
 /* ---- Patterns ---- */
@@ -143,6 +144,7 @@ void tbed_suppressions_close(struct tbed_suppressions *suppressions)
     if (suppressions == NULL)
         return;
     drop_given(suppressions, 0);
+    tbed_valgrind_free(&suppressions->valgrind);
     for (size_t i = 0; i < suppressions->built_in.count; i++)
         free(suppressions->built_in.items[i].text);
     tbed_vector_free(&suppressions->given.vector);
@@ -164,6 +166,9 @@ static enum tbed_status add_line(struct tbed_suppressions *suppressions, const c
         line++;
     if (nbytes == 0 || *line == '#')
         return TBED_OK;
+    if (suppressions->valgrind.part != VALGRIND_NONE || *line == '{')
+        return memchr(line, '\0', nbytes) == NULL ? tbed_valgrind_take(&suppressions->valgrind, line, nbytes)
+                                                  : TBED_ERR_ARGUMENT;
     if (nbytes <= sizeof head - 1 || memcmp(line, head, sizeof head - 1) != 0 ||
         memchr(line, '\0', nbytes) != NULL)
         return TBED_ERR_ARGUMENT;
@@ -177,52 +182,79 @@ static enum tbed_status add_line(struct tbed_suppressions *suppressions, const c
 enum tbed_status tbed_suppressions_add(struct tbed_suppressions *suppressions, const char *text,
                                        size_t nbytes, size_t *line_ret)
 {
-    size_t before = suppressions->given.count;
+    size_t before = suppressions->given.count, blocks_before = suppressions->valgrind.blocks.count;
+    size_t skipped_before = suppressions->valgrind.skipped_count;
+    enum tbed_status status = TBED_OK;
     const char *end = text + nbytes, *next;
-    for (*line_ret = 1; text < end; text = next, ++*line_ret) {
+    for (*line_ret = 1; text < end; text = next) {
         const char *newline = memchr(text, '\n', (size_t)(end - text));
         const char *stop = newline != NULL ? newline : end;
         next = newline != NULL ? newline + 1 : end;
-        enum tbed_status status = add_line(suppressions, text, (size_t)(stop - text));
-        if (status != TBED_OK) {
-            drop_given(suppressions, before);
-            return status;
-        }
+        status = add_line(suppressions, text, (size_t)(stop - text));
+        if (status != TBED_OK)
+            break;
+        *line_ret += next < end;
     }
-    return TBED_OK;
+    if (status == TBED_OK && suppressions->valgrind.part != VALGRIND_NONE) /* its '}' is missing */
+        status = TBED_ERR_ARGUMENT;
+    if (status != TBED_OK) {
+        drop_given(suppressions, before);
+        tbed_valgrind_drop(&suppressions->valgrind, blocks_before, skipped_before);
+    }
+    return status;
+}
+
+size_t tbed_suppressions_skipped_count(const struct tbed_suppressions *suppressions)
+{
+    return suppressions->valgrind.skipped_count;
+}
+
+const struct valgrind_blocks *tbed_suppressions_valgrind(const struct tbed_suppressions *suppressions,
+                                                         size_t *first_ret)
+{
+    *first_ret = suppressions->given.count;
+    return &suppressions->valgrind;
 }
 
 /* The pool comes last. */
 size_t tbed_suppressions_count(const struct tbed_suppressions *suppressions)
 {
     size_t built_in_count = suppressions->built_in.count;
-    return suppressions->given.count + built_in_count + (built_in_count > 0);
+    return suppressions->given.count + suppressions->valgrind.blocks.count + built_in_count +
+           (built_in_count > 0);
 }
 
 const char *tbed_suppressions_text(const struct tbed_suppressions *suppressions, size_t index,
                                    bool *is_built_in_ret)
 {
-    size_t given = suppressions->given.count;
-    *is_built_in_ret = index >= given;
+    size_t given = suppressions->given.count, blocks = suppressions->valgrind.blocks.count;
+    *is_built_in_ret = index >= given + blocks;
     if (index < given)
         return suppressions->given.items[index].text;
-    return index - given < suppressions->built_in.count ? suppressions->built_in.items[index - given].text
-                                                        : POOL;
+    if (index < given + blocks)
+        return suppressions->valgrind.blocks.items[index - given].name;
+    index -= given + blocks;
+    return index < suppressions->built_in.count ? suppressions->built_in.items[index].text : POOL;
 }
 
 /* ---- Frames ---- */
+
+static bool matches_frame(const struct pattern *pattern, const struct suppression_frame *frame)
+{
+    return matches(pattern, frame->function) || matches(pattern, frame->file) ||
+           matches(pattern, frame->module) || matches(pattern, frame->together);
+}
 
 size_t tbed_suppressions_match(const struct tbed_suppressions *suppressions,
                                const struct suppression_frame *frame)
 {
     size_t given = suppressions->given.count;
-    for (size_t i = 0; i < given + suppressions->built_in.count; i++) {
-        const struct pattern *pattern =
-            i < given ? &suppressions->given.items[i] : &suppressions->built_in.items[i - given];
-        if (matches(pattern, frame->function) || matches(pattern, frame->file) ||
-            matches(pattern, frame->module) || matches(pattern, frame->together))
+    for (size_t i = 0; i < given; i++)
+        if (matches_frame(&suppressions->given.items[i], frame))
             return i;
-    }
+    for (size_t i = 0; i < suppressions->built_in.count; i++)
+        if (matches_frame(&suppressions->built_in.items[i], frame))
+            return given + suppressions->valgrind.blocks.count + i;
     return SIZE_MAX;
 }
 

@@ -6,24 +6,20 @@
 #ifndef TRACEBED_SUPPRESSION_LIST_H
 #define TRACEBED_SUPPRESSION_LIST_H
 
+#include "reader/analysis/leaks/valgrind_blocks.h"
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <tracebed/suppressions.h>
 
-/* The names of a frame. NULL: unknown. */
-struct suppression_frame {
-    const char *function, *file;
-    const char *module;   /* its path */
-    const char *together; /* MODULE!FUNCTION */
-};
-
-/* The number of patterns, those that are built in last. */
+/* The number of suppressions: patterns that were given, those of valgrind, and those that are built in. */
 size_t tbed_suppressions_count(const struct tbed_suppressions *suppressions);
 
-/* The text of a pattern, without "leak:". */
+/* The text of a pattern, without "leak:", or the name of a suppression of valgrind. */
 const char *tbed_suppressions_text(const struct tbed_suppressions *suppressions, size_t index,
                                    bool *is_built_in_ret);
+
+/* Those of valgrind, which need whole stacks; the first of them has the number '*first_ret'. */
+const struct valgrind_blocks *tbed_suppressions_valgrind(const struct tbed_suppressions *suppressions,
+                                                         size_t *first_ret);
 
 /* The first pattern that matches; SIZE_MAX: none. */
 size_t tbed_suppressions_match(const struct tbed_suppressions *suppressions,
