@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "writer/base/glob.h"
+#include "format/base/glob.h"
 #include "writer/session/session.h"
 
 struct tbed_category tbed_category_default = {.site = {.text = "default"}};

@@ -31,16 +31,31 @@ size_t tbed_function_nbytes(const char *name, size_t nbytes)
     return nbytes;
 }
 
-const char *tbed_demangle(const char *name)
+static const char *demangle(const char *name, int options)
 {
     static char *demangled;
     bool is_mangled = strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0;
-    char *plain = is_mangled ? rust_demangle(name, DMGL_PARAMS) : NULL;
+    char *plain = is_mangled ? rust_demangle(name, options) : NULL;
     if (is_mangled && plain == NULL)
-        plain = cplus_demangle_v3(name, DMGL_PARAMS | DMGL_ANSI);
+        plain = cplus_demangle_v3(name, options | DMGL_ANSI);
     if (plain == NULL)
         return name;
     free(demangled);
     demangled = plain;
     return plain;
+}
+
+const char *tbed_demangle(const char *name)
+{
+    return demangle(name, DMGL_PARAMS);
+}
+
+const char *tbed_demangle_plain(const char *name)
+{
+    return demangle(name, DMGL_NO_OPTS);
+}
+
+const char *tbed_demangle_full(const char *name)
+{
+    return demangle(name, DMGL_PARAMS | DMGL_RET_DROP);
 }

@@ -12,6 +12,10 @@
 /* The demangled name; 'name' itself if it is not from C++ or Rust. Valid until the next call. */
 const char *tbed_demangle(const char *name);
 
+/* The same without the arguments: "ns::f", and with them but without the result: "ns::f(int)". */
+const char *tbed_demangle_plain(const char *name);
+const char *tbed_demangle_full(const char *name);
+
 /*
  * The length of the name without suffixes that compilers append for parts and copies of a function, such as ".cold".
  */

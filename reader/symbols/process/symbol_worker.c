@@ -249,6 +249,40 @@ static void append_place(struct worker *worker, struct worker_module *module, ui
     memcpy(worker->answer + at, &reply, sizeof reply);
 }
 
+/* ---- All functions ---- */
+
+static void append_terminated(struct worker *worker, const char *text)
+{
+    append_text(worker, text);
+    append(worker, "", 1);
+}
+
+static void append_function(struct worker *worker, struct worker_module *module, const struct symbol *symbol)
+{
+    struct symbol_reply_function reply = {.start = symbol->start, .nbytes = symbol->end - symbol->start};
+    struct debug_frame frame = {0};
+    size_t nbytes = tbed_function_nbytes(symbol->name, symbol->name_nbytes);
+    if (module->has_debug && tbed_debug_info_frames(&module->debug, symbol->start, &frame, 1) > 0)
+        reply.line = frame.line;
+    append(worker, &reply, sizeof reply);
+    append(worker, symbol->name, symbol->name_nbytes);
+    append(worker, "", 1);
+    nbytes = nbytes < SYMBOL_TEXT_MAX ? nbytes : SYMBOL_TEXT_MAX;
+    memcpy(worker->name, symbol->name, nbytes);
+    worker->name[nbytes] = '\0';
+    append_terminated(worker, tbed_demangle_plain(worker->name));
+    append_terminated(worker, tbed_demangle_full(worker->name));
+    append_terminated(worker, whole_path(&frame));
+}
+
+static void append_functions(struct worker *worker, struct worker_module *module)
+{
+    for (size_t i = 0; i < module->table.count; i++)
+        append_function(worker, module, &module->table.symbols[i]);
+}
+
+/* ---- Requests ---- */
+
 static void answer(struct worker *worker)
 {
     const struct symbol_request *request = &worker->request;
@@ -271,6 +305,8 @@ static void answer(struct worker *worker)
     struct symbol_reply reply = {0};
     size_t at = worker->answer_nbytes;
     append(worker, &reply, sizeof reply);
+    if (request->wants & SYMBOL_WANT_LIST)
+        append_functions(worker, module);
     for (uint64_t i = 0; i < request->pc_count; i++)
         append_place(worker, module, pcs[i]);
     reply.nbytes = worker->answer_nbytes - at - sizeof reply;

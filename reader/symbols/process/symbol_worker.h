@@ -21,6 +21,7 @@ enum symbol_want {
     SYMBOL_WANT_FRAMES = 1,   /* files and lines too, not only the symbol */
     SYMBOL_WANT_INLINES = 2,  /* inlined functions as frames of their own */
     SYMBOL_WANT_DEMANGLE = 4, /* demangle names of C++ and Rust */
+    SYMBOL_WANT_LIST = 8,     /* all functions, instead of places */
 };
 
 struct symbol_request { /* followed by the texts, then the program counters in ascending order */
@@ -50,6 +51,15 @@ struct symbol_reply_place { /* then the symbol's name and its function's, then t
 struct symbol_reply_frame { /* then the names */
     uint32_t line;
     uint16_t function_nbytes, file_nbytes;
+};
+
+/*
+ * Then four texts, each terminated: the symbol, its demangled name without and with arguments, and its file, which may be
+ * empty.
+ */
+struct symbol_reply_function {
+    uint64_t start, nbytes;
+    uint32_t line, reserved;
 };
 
 /* Answers requests from 'fd' until it is closed. */

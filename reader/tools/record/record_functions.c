@@ -13,16 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FILTER_NBYTES_MAX 4095 /* the library's limit for all patterns together */
-
 /* ---- Options ---- */
 
-void record_functions_add(struct record_functions *functions, const char *pattern, bool leaves_out)
+bool record_functions_add(struct record_functions *functions, const char *pattern, bool leaves_out)
 {
-    size_t nbytes = functions->filter != NULL ? strlen(functions->filter) : 0, more = strlen(pattern);
-    functions->filter = tool_realloc(functions->filter, nbytes + more + 3);
-    snprintf(functions->filter + nbytes, more + 3, "%s%s%s", nbytes > 0 ? "\n" : "", leaves_out ? "!" : "",
-             pattern);
+    return plan_rules_add(&functions->rules, leaves_out ? "--exclude" : "--filter", pattern, leaves_out);
 }
 
 bool record_functions_depth(struct record_functions *functions, const char *text)
@@ -40,25 +35,28 @@ bool record_functions_depth(struct record_functions *functions, const char *text
 
 bool record_functions_check(const struct record_functions *functions)
 {
-    if (!functions->is_wanted && (functions->filter != NULL || functions->depth != 0)) {
-        tool_complain("--filter, --exclude and --depth require --functions");
-        return false;
-    }
-    if (functions->filter != NULL && strlen(functions->filter) > FILTER_NBYTES_MAX) {
-        tool_complain("--filter and --exclude: the patterns exceed %d bytes in total", FILTER_NBYTES_MAX);
-        return false;
-    }
-    return true;
+    if (functions->is_wanted || (functions->rules.count == 0 && functions->depth == 0))
+        return true;
+    tool_complain("--filter, --exclude and --depth require --functions");
+    return false;
 }
 
-void record_functions_environment_set(const struct record_functions *functions)
+bool record_functions_begin(struct record_functions *functions)
 {
     char text[32];
     snprintf(text, sizeof text, "%u", functions->depth);
-    if (functions->filter != NULL)
-        setenv("TRACEBED_FUNCTIONS_FILTER", functions->filter, 1);
     if (functions->depth != 0)
         setenv("TRACEBED_FUNCTIONS_DEPTH", text, 1);
+    unsetenv(LAUNCH_ENV_PLANS); /* that of a recorder outside this one */
+    return functions->rules.count == 0 || plan_server_start(&functions->server, &functions->rules);
+}
+
+bool record_functions_end(struct record_functions *functions, int result)
+{
+    bool is_run = result != TOOL_TROUBLE && result != RECORD_NOT_EXECUTABLE && result != RECORD_NOT_FOUND;
+    bool is_fine = plan_server_stop(&functions->server, is_run);
+    plan_rules_free(&functions->rules);
+    return is_fine;
 }
 
 /* ---- Hooks ---- */

@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE 1
 #include "reader/tools/record/record_verb.h"
+#include "writer/capture/launch/launch_plan.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -82,16 +83,22 @@ static void tell_kind(const struct launch_note *list, size_t count, unsigned kin
     free(line.bytes);
 }
 
+/* Notes about programs; the others are about something else. */
+static bool is_of_program(const struct launch_note *note)
+{
+    return note->kind >= LAUNCH_NOTE_STATIC && note->kind <= LAUNCH_NOTE_SANDBOX;
+}
+
 static void tell_programs(const char *path, const struct launch_notes *notes, const struct launch_note *list,
                           size_t count)
 {
     uint64_t total = 0;
     for (size_t i = 0; i < count; i++)
-        total += list[i].kind != LAUNCH_NOTE_NOT_STARTED ? list[i].count : 0;
+        total += is_of_program(&list[i]) ? list[i].count : 0;
     if (total == 0)
         return;
     tool_complain("%s: %" PRIu64 " program%s could not be recorded:", path, total, total == 1 ? "" : "s");
-    for (unsigned kind = LAUNCH_NOTE_STATIC; kind < LAUNCH_NOTE_KIND_COUNT; kind++)
+    for (unsigned kind = LAUNCH_NOTE_STATIC; kind <= LAUNCH_NOTE_SANDBOX; kind++)
         tell_kind(list, count, kind, notes->unlisted[kind]);
 }
 
@@ -114,10 +121,38 @@ static uint64_t tell_not_started(const char *path, const struct launch_note *lis
     return total;
 }
 
+static const char *plan_trouble(uint32_t status)
+{
+    static const char *const texts[LAUNCH_PLAN_STATUS_COUNT] = {
+        [LAUNCH_PLAN_MADE] = "its list of functions could not be read",
+        [LAUNCH_PLAN_NOT_ASKED] = "the process could not ask tracebed which functions to record",
+        [LAUNCH_PLAN_NO_FILE] = "its file could not be read",
+        [LAUNCH_PLAN_OTHER_BUILD] = "another file has taken its place",
+        [LAUNCH_PLAN_NO_SYMBOLS] = "it has no symbols",
+    };
+    return status < LAUNCH_PLAN_STATUS_COUNT ? texts[status] : "unknown";
+}
+
+static void tell_unplanned(const char *path, const struct launch_notes *notes, const struct launch_note *list,
+                           size_t count)
+{
+    uint64_t total = notes != NULL ? notes->unlisted[LAUNCH_NOTE_UNPLANNED] : 0;
+    for (size_t i = 0; i < count; i++)
+        total += list[i].kind == LAUNCH_NOTE_UNPLANNED ? list[i].count : 0;
+    if (total == 0)
+        return;
+    tool_complain("%s: %" PRIu64 " program%s or librar%s recorded as if no pattern matched:", path, total,
+                  total == 1 ? "" : "s", total == 1 ? "y was" : "ies were");
+    for (size_t i = 0; i < count; i++)
+        if (list[i].kind == LAUNCH_NOTE_UNPLANNED)
+            tool_hint("%s: %s", list[i].name, plan_trouble(list[i].status));
+}
+
 bool record_notes_tell(const char *path, const struct launch_notes *notes)
 {
     struct launch_note list[LAUNCH_NOTES_MAX];
     size_t count = take_notes(notes, list);
     tell_programs(path, notes, list, count);
+    tell_unplanned(path, notes, list, count);
     return tell_not_started(path, list, count) > 0;
 }

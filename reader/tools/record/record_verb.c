@@ -42,8 +42,11 @@ static const char help[] =
     "      --functions        record function calls instead of allocations; PROGRAM\n"
     "                         or its libraries must be compiled with\n"
     "                         -finstrument-functions\n"
-    "      --filter=PATTERN   with --functions, record only functions that match;\n"
-    "                         '*' matches any text, '?' any character\n"
+    "      --filter=PATTERN   with --functions, record only functions that match:\n"
+    "                         'ns::*' by name, where '*' matches any text and '?'\n"
+    "                         any character; '/REGEX/' by regular expression;\n"
+    "                         'file:PATTERN' by source file, 'module:PATTERN' by\n"
+    "                         program or library\n"
     "      --exclude=PATTERN  with --functions, skip functions that match; the last\n"
     "                         matching pattern decides; both may be repeated\n"
     "      --depth=N          with --functions, skip calls nested deeper than N\n"
@@ -92,9 +95,9 @@ static const char help[] =
     "\n"
     "Exit status: that of PROGRAM, or 128 plus the signal number if a signal killed\n"
     "it; 125 if PROGRAM succeeded but nothing was recorded because the recorder\n"
-    "could not start; 127 if PROGRAM was not found; 126 if it cannot be executed; 2\n"
-    "if the usage is wrong or the program cannot be recorded, in which case it was\n"
-    "not run.\n";
+    "could not start, or no function matched a --filter; 127 if PROGRAM was not\n"
+    "found; 126 if it cannot be executed; 2 if the usage is wrong or the program\n"
+    "cannot be recorded, in which case it was not run.\n";
 
 enum {
     OPTION_COMMAND_LINE = 2000,
@@ -159,8 +162,7 @@ static bool take(struct options *options, int option)
         return options->functions.is_wanted = true;
     case OPTION_FILTER:
     case OPTION_EXCLUDE:
-        record_functions_add(&options->functions, optarg, option == OPTION_EXCLUDE);
-        return true;
+        return record_functions_add(&options->functions, optarg, option == OPTION_EXCLUDE);
     case OPTION_RUBY:
         return options->is_ruby = usage_unless(record_ruby_parse(optarg, &options->ruby),
                                                "--ruby: expected a list of light, full, none and calls");
@@ -385,7 +387,6 @@ static void set_environment(const struct options *options, const char *library, 
     record_limits_environment_set(&options->limits, "TRACEBED_PRELOAD_MAX");
     record_series_environment_set(&options->series, "TRACEBED_PRELOAD_ROTATE");
     clock_environment_set(options, "TRACEBED_PRELOAD_CLOCK");
-    record_functions_environment_set(&options->functions);
 }
 
 static bool run_program(char **argv, const struct options *options, const char *trace,
@@ -440,10 +441,12 @@ static int run(int argc, char **argv)
     result = check_program(argv[0], &options);
     if (result >= 0)
         return result;
+    if (!record_functions_begin(&options.functions))
+        return TOOL_TROUBLE;
     result = record(argv, &options);
     record_library_forget();
-    free(options.functions.filter);
-    return result;
+    bool is_matched = record_functions_end(&options.functions, result);
+    return result == 0 && !is_matched ? RECORD_NOT_STARTED : result;
 }
 
 const struct tool_verb tool_verb_record = {

@@ -8,6 +8,7 @@
 
 #include <limits.h>
 
+#include "reader/tools/plan/plan.h"
 #include "reader/tools/shared/tool.h"
 #include "writer/capture/launch/launch.h"
 
@@ -104,18 +105,24 @@ void record_packing_finish(const char *path);
 
 struct record_functions {
     bool is_wanted;
-    char *filter;   /* one pattern per line, '!' in front of an excluding one; NULL: record all */
     uint32_t depth; /* 0: any */
+    struct plan_rules rules;
+    struct plan_server server;
 };
 
-/* Adds the pattern of a --filter or --exclude option. */
-void record_functions_add(struct record_functions *functions, const char *pattern, bool leaves_out);
+/* Adds the pattern of a --filter or --exclude option. False, with a complaint, if it is invalid. */
+bool record_functions_add(struct record_functions *functions, const char *pattern, bool leaves_out);
 /* False, with a complaint, if an option is invalid or they contradict each other. */
 bool record_functions_depth(struct record_functions *functions, const char *text);
 bool record_functions_check(const struct record_functions *functions);
 /* Warns if the program itself calls no hooks. */
 void record_functions_warn(const char *name, const char *path);
-void record_functions_environment_set(const struct record_functions *functions);
+/*
+ * Around the program: sets its environment and answers its processes. The second is false, with a complaint, if a pattern
+ * matched nothing; 'result' is the status to exit with.
+ */
+bool record_functions_begin(struct record_functions *functions);
+bool record_functions_end(struct record_functions *functions, int result);
 
 /* ---- record_ruby.c: Ruby programs, recorded by the extension instead of the preloaded library ---- */
 

@@ -16,11 +16,11 @@
 #ifndef TRACEBED_FUNCTIONS_H
 #define TRACEBED_FUNCTIONS_H
 
+#include "writer/capture/launch/launch_plan.h"
 #include "writer/capture/shared/preload.h"
 
-/* The environment: which functions to record, one pattern a line, with '!' before one that excludes; and how deep. */
-#define FUNCTIONS_ENV_FILTER "TRACEBED_FUNCTIONS_FILTER"
-#define FUNCTIONS_ENV_DEPTH  "TRACEBED_FUNCTIONS_DEPTH"
+/* The environment: how deep to record; which functions is in launch_plan.h. */
+#define FUNCTIONS_ENV_DEPTH "TRACEBED_FUNCTIONS_DEPTH"
 
 /* ---- functions_frames.c: the calls that have not ended ---- */
 
@@ -118,11 +118,24 @@ void functions_handler_left(struct preload_thread *thread, uintptr_t stack, enum
 /* Control continues at the stack pointer 'stack': the calls made from there have ended. */
 void functions_left(uintptr_t stack, enum functions_leave how);
 
+/* ---- functions_plan.c: what 'tracebed record' says of each module ---- */
+
+extern uint32_t functions_default_flags; /* of functions that no plan lists */
+
+/* Reads the environment. False: there are no plans. */
+bool functions_plans_begin(void);
+
+/* Requests the plan if need be, with signals blocked. NULL: there is none, so the default holds. */
+const struct launch_plan *functions_plan_of(const struct preload_module *module);
+
 /* ---- functions_filter.c: which functions are recorded ---- */
 
 extern bool functions_is_selective; /* some functions are excluded */
 
 /* Whether this function is recorded, at this depth of spans. 'thread' has the ranges of the modules. */
 bool functions_is_wanted(struct preload_thread *thread, uintptr_t function, uint32_t depth);
+
+/* What the plan says of a function; NULL: the default holds. Signals are blocked: it may have to be requested. */
+const struct launch_plan_function *functions_planned(uintptr_t function);
 
 #endif

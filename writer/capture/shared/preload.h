@@ -291,5 +291,7 @@ bool preload_module_read(const struct dl_phdr_info *info, struct preload_module 
 /* The absolute path of the module's file in a buffer that the next call overwrites; not for two threads at
  * once. */
 const char *preload_module_path(const struct preload_module *module);
+/* The same in a buffer of PATH_MAX bytes. */
+void preload_module_path_find(const struct preload_module *module, char *path);
 
 #endif

@@ -170,12 +170,19 @@ static bool path_by_mapping(const struct preload_module *module, char *path)
     return read_link(link, path) && !is_deleted(path);
 }
 
+void preload_module_path_find(const struct preload_module *module, char *path)
+{
+    if (path_by_mapping(module, path))
+        return;
+    if (module->name != NULL && module->name[0] != '\0')
+        snprintf(path, PATH_NBYTES, "%s", module->name);
+    else if (!read_link("/proc/self/exe", path))
+        strcpy(path, "unknown");
+}
+
 const char *preload_module_path(const struct preload_module *module)
 {
     static char path[PATH_NBYTES];
-    if (path_by_mapping(module, path))
-        return path;
-    if (module->name != NULL && module->name[0] != '\0')
-        return module->name;
-    return read_link("/proc/self/exe", path) ? path : "unknown";
+    preload_module_path_find(module, path);
+    return path;
 }
