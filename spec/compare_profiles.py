@@ -8,6 +8,7 @@ COMPARISON is one of
     damage    the damage found (section 8 of measureme.md)
     listing   the listing after import (section 9)
     report    the report (section 10)
+    arguments the report by label and arguments (section 10, rule 10)
     folded    the folded stacks (section 10)
     export    the profiles of versions 8 and 9 that it is exported to (section 11)
 Without FILE, all golden profiles are compared, and those of ../shared/traces if it exists. A file that one of the two
@@ -103,10 +104,24 @@ def by_decoders_keys(row):
 
 
 def compare_report(program, path, profile):
-    text = program.run("report", "--json", path)
+    return compare_reports(program.run("report", "--json", path), decoder.summary(profile))
+
+
+def compare_arguments(program, path, profile):
+    ids = {event.id for event in profile.events}
+    if any(profile.name(id_) is None and profile.label(id_) not in ("<unknown>", "<id %d>" % id_) for id_ in ids):
+        return []  # a name whose arguments cannot be read is spelled as far as it can be
+    if not profile.has_strings() or program.left_out:
+        return []
+    expected = decoder.summary(profile, decoder.key)
+    expected["artifacts"] = decoder.summary(profile)["artifacts"]
+    return compare_reports(program.run("report", "--by=argument", "--json", path), expected)
+
+
+def compare_reports(text, expected):
     if text is None:
         return ["report: refused by the program only"]
-    found, expected = by_decoders_keys(json.loads(text)), decoder.summary(profile)
+    found = by_decoders_keys(json.loads(text))
     wrong = []
     if found.get("total_ns") != expected["total_ns"]:
         wrong.append("report: total: decoder %s, program %s" % (expected["total_ns"], found.get("total_ns")))
@@ -200,7 +215,8 @@ def compare_damage(program, path, profile):
     return first_differences(expected[:DAMAGES_LISTED], found[:DAMAGES_LISTED], "damage")
 
 
-COMPARISONS = {"damage": compare_damage, "listing": compare_listing, "report": compare_report, "folded": compare_folded, "export": compare_export}
+COMPARISONS = {"damage": compare_damage, "listing": compare_listing, "report": compare_report, "arguments": compare_arguments,
+               "folded": compare_folded, "export": compare_export}
 
 
 def differences(program, path, only):

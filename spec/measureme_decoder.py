@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 """A slow and obvious reader of measureme profiles, written from measureme.md alone. Section numbers refer to that page.
 
-    measureme_decoder.py --listing | --summary | --folded | --events | --damage  FILE
+    measureme_decoder.py --listing | --summary | --arguments | --folded | --events | --damage  FILE
 
 --listing  the content of a trace after import: {"text":…} for each string, then the events, thread by thread, as
            format.md lists them, without ids
+--arguments  the summary by label and arguments instead of label
 --events   the events in file order
 --damage   what is damaged, and where
 """
@@ -436,7 +437,16 @@ TAKES = {"IncrementalLoadResult": ("self_ns", "incremental_load_ns"),
          "IncrementalResultHashing": ("self_ns", "incremental_hashing_ns")}
 
 
-def summary(profile):
+def key(profile, id_):
+    """Section 10, rule 10: the label and the arguments behind it."""
+    text = profile.name(id_)
+    if not text:
+        return "<unknown>" if text is None else "<parse error>"
+    label, *arguments = text.split(SEPARATOR)
+    return label + "".join(' arg%d="%s"' % (i, argument) for i, argument in enumerate(arguments))
+
+
+def summary(profile, row_of=Profile.label):
     """Section 10."""
     rows = collections.defaultdict(lambda: dict.fromkeys(COLUMNS, 0))
     artifacts = collections.Counter()
@@ -446,15 +456,15 @@ def summary(profile):
         for event, begin, stack in nested(events):
             first = begin if first is None else min(first, begin)
             last = event.end if last is None else max(last, event.end)
-            row = rows[profile.label(event.id)]
+            row = rows[row_of(profile, event.id)]
             for column in ADDS.get(profile.name(event.kind), ("self_ns", "time_ns", "invocations")):
                 row[column] += event.end - begin if column.endswith("_ns") else 1
             if stack:
                 parent = stack[-1][0]
                 for column in TAKES.get(profile.name(parent.kind), ("self_ns",)):
-                    rows[profile.label(parent.id)][column] -= event.end - begin
+                    rows[row_of(profile, parent.id)][column] -= event.end - begin
         total += (last or 0) - (first or 0)
-    count_hits(profile, rows)
+    count_hits(profile, rows, row_of)
     for event in profile.events:
         if event.type == "counter" and profile.name(event.kind) == "ArtifactSize":
             artifacts[profile.label(event.id)] += event.begin
@@ -465,11 +475,11 @@ def summary(profile):
             "artifacts": [{"name": label, "bytes": artifacts[label] % 2**64} for label in by_bytes(artifacts)]}
 
 
-def count_hits(profile, rows):
+def count_hits(profile, rows, row_of):
     """Rule 7."""
     counted = set()
     for event in reversed(profile.events):
-        label, kind = profile.label(event.id), (event.type, profile.name(event.kind))
+        label, kind = row_of(profile, event.id), (event.type, profile.name(event.kind))
         if kind == ("counter", "QueryCacheHitCount"):
             rows[label]["cache_hits"] += event.begin
             counted.add(label)
@@ -511,8 +521,8 @@ def main():
     except Refused as refused:
         print("refused: %s" % refused)
         return 2
-    if what == "--summary":
-        print(json.dumps(summary(profile)))
+    if what in ("--summary", "--arguments"):
+        print(json.dumps(summary(profile, key if what == "--arguments" else Profile.label)))
     elif what == "--folded":
         print("\n".join(sorted(folded(profile), key=str.encode)))
     else:

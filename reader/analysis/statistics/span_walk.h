@@ -132,7 +132,8 @@ struct stat_part *tbed_stat_find_part(struct stat_worker *worker, uint64_t threa
 bool tbed_stat_grow_spans(struct stat_part *part);
 bool tbed_stat_grow_roots(struct stat_part *part);
 void tbed_stat_take_instant(struct stat_worker *worker, uint64_t kind, uint64_t id);
-void tbed_stat_take_counter(struct stat_worker *worker, uint64_t kind, uint64_t id,
+/* 'key' is the row that has the cache hits; everything else belongs to the label of 'id'. */
+void tbed_stat_take_counter(struct stat_worker *worker, uint64_t kind, uint64_t id, uint64_t key,
                             const struct stat_value *value, struct stat_place place);
 void tbed_stat_take_unknown(struct stat_worker *worker, uint64_t id); /* a span with no known begin */
 void tbed_stat_count_open(struct stat_worker *worker, uint64_t id);   /* for a span that is also taken */

@@ -180,6 +180,13 @@ static struct stat_extra *extra_of(struct stat_worker *worker, uint32_t row)
     return tbed_stat_extra(&worker->cells, row & STAT_ROW_MAX);
 }
 
+/* Cache hits belong to what is asked for: a label, or a label and its arguments. */
+static bool counts_hits(const struct stat_worker *worker)
+{
+    enum tbed_row_key by = worker->maker->options->by;
+    return by == TBED_BY_LABEL || by == TBED_BY_ARGUMENTS;
+}
+
 void tbed_stat_take_instant(struct stat_worker *worker, uint64_t kind, uint64_t id)
 {
     uint32_t row = stat_row(worker, id), cell = stat_cell_index(row & STAT_ROW_MAX, STAT_OTHER);
@@ -188,7 +195,7 @@ void tbed_stat_take_instant(struct stat_worker *worker, uint64_t kind, uint64_t 
     if (!tbed_stat_grow_cells(&worker->cells, cell))
         return;
     stat_cell(&worker->cells, cell)->instant_count++;
-    if (id >= STAT_KEY_FIRST || stat_kind(worker, kind) != STAT_HIT)
+    if (!counts_hits(worker) || stat_kind(worker, kind) != STAT_HIT)
         return;
     struct stat_extra *extra = tbed_stat_extra(&worker->cells, row & STAT_ROW_MAX);
     if (extra != NULL)
@@ -196,16 +203,18 @@ void tbed_stat_take_instant(struct stat_worker *worker, uint64_t kind, uint64_t 
     worker->chunk_marks |= STAT_CHUNK_HAS_HITS;
 }
 
-static void mark_hits(struct stat_worker *worker, uint32_t row, struct stat_extra *extra, uint64_t value,
-                      struct stat_place place)
+static void mark_hits(struct stat_worker *worker, uint32_t row, uint64_t value, struct stat_place place)
 {
+    struct stat_extra *extra = tbed_stat_extra(&worker->cells, row);
+    if (extra == NULL)
+        return;
     extra->counted_hits = stat_sum(extra->counted_hits, value);
     extra->hit_marks++;
     if (!tbed_stat_mark(&worker->marks, row, place, &extra->mark_hint))
         worker->out_of_memory = true;
 }
 
-void tbed_stat_take_counter(struct stat_worker *worker, uint64_t kind, uint64_t id,
+void tbed_stat_take_counter(struct stat_worker *worker, uint64_t kind, uint64_t id, uint64_t key,
                             const struct stat_value *value, struct stat_place place)
 {
     uint32_t row = stat_row(worker, id);
@@ -215,8 +224,8 @@ void tbed_stat_take_counter(struct stat_worker *worker, uint64_t kind, uint64_t 
         return;
     tbed_stat_add_counter(extra, value->number, place);
     uint32_t of_kind = stat_kind(worker, kind);
-    if (of_kind == STAT_HIT_COUNT && worker->maker->options->by == TBED_BY_LABEL) {
-        mark_hits(worker, row & STAT_ROW_MAX, extra, value->whole, place);
+    if (of_kind == STAT_HIT_COUNT && counts_hits(worker)) {
+        mark_hits(worker, stat_row(worker, key) & STAT_ROW_MAX, value->whole, place);
     } else if (of_kind == STAT_ARTIFACT) {
         extra->artifact_value = stat_sum(extra->artifact_value, value->whole);
         extra->artifact_count++;

@@ -47,14 +47,6 @@ static void count_gap(struct tbed_statistics_totals *totals, const struct tbed_e
         event->of.gap.count;
 }
 
-static void count_counter(struct trace_worker *trace, const struct tbed_event *event, uint32_t stream,
-                          size_t word)
-{
-    struct stat_value value = {whole_value(&event->counter_value), number(&event->counter_value)};
-    tbed_stat_take_counter(trace->worker, event->category, event->id, &value,
-                           place_of(trace, event, stream, word));
-}
-
 uint32_t tbed_stat_arguments_number(struct trace_worker *trace, const struct tbed_arguments *arguments,
                                     uint32_t count)
 {
@@ -67,7 +59,7 @@ uint32_t tbed_stat_arguments_number(struct trace_worker *trace, const struct tbe
     return number != ARGUMENT_SET_FAULT ? number : ARGUMENT_SET_NONE;
 }
 
-static uint64_t key_of_instant(struct trace_worker *trace, const struct tbed_event *event, uint32_t stream)
+static uint64_t key_of(struct trace_worker *trace, const struct tbed_event *event, uint32_t stream)
 {
     return row_key(&trace->source->keys,
                    (struct row_key_parts){.tick = event->tick,
@@ -78,6 +70,14 @@ static uint64_t key_of_instant(struct trace_worker *trace, const struct tbed_eve
                                                                                   event->argument_count)});
 }
 
+static void count_counter(struct trace_worker *trace, const struct tbed_event *event, uint32_t stream,
+                          size_t word)
+{
+    struct stat_value value = {whole_value(&event->counter_value), number(&event->counter_value)};
+    tbed_stat_take_counter(trace->worker, event->category, event->id, key_of(trace, event, stream), &value,
+                           place_of(trace, event, stream, word));
+}
+
 void tbed_stat_take_other(struct trace_worker *trace, const struct tbed_event *event, uint32_t stream,
                           size_t word)
 {
@@ -86,7 +86,7 @@ void tbed_stat_take_other(struct trace_worker *trace, const struct tbed_event *e
     totals->event_count++;
     switch (event->type) {
     case TBED_EVENT_INSTANT:
-        tbed_stat_take_instant(worker, event->category, key_of_instant(trace, event, stream));
+        tbed_stat_take_instant(worker, event->category, key_of(trace, event, stream));
         break;
     case TBED_EVENT_COUNTER:
         count_counter(trace, event, stream, word);
@@ -123,5 +123,6 @@ void tbed_stat_recount_other(struct trace_worker *trace, const struct tbed_event
                              size_t word)
 {
     if (event->type == TBED_EVENT_INSTANT)
-        tbed_stat_take_hit(trace->worker, event->category, event->id, place_of(trace, event, stream, word));
+        tbed_stat_take_hit(trace->worker, event->category, key_of(trace, event, stream),
+                           place_of(trace, event, stream, word));
 }

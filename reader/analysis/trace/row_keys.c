@@ -122,6 +122,20 @@ static size_t name_process(const struct row_keys *keys, uint32_t number, char *b
 
 /* ---- Ids ---- */
 
+/* The text of an id, or what stands for it in rows by label: all ids without a text are one row. */
+static bool text_or_unknown(const struct row_keys *keys, uint32_t id, char **text_ret)
+{
+    struct tbed_label_strings strings = tbed_label_strings(keys->reader);
+    struct tbed_label label = {0};
+    bool fine = tbed_label_make(&strings, id, &label);
+    if (fine && label.is_unknown) {
+        *text_ret = label.text;
+        return true;
+    }
+    free(label.text);
+    return fine && text_of(keys, id, text_ret);
+}
+
 /* With the arguments in the name as arg0="value", and those of the event as name=value, like everywhere. */
 static size_t name_with_arguments(const struct row_keys *keys, uint32_t id, uint32_t arguments, char *buffer,
                                   size_t buffer_nbytes)
@@ -129,7 +143,7 @@ static size_t name_with_arguments(const struct row_keys *keys, uint32_t id, uint
     struct tbed_text full = {0};
     char before[32];
     char *text, *part, *rest;
-    if (!text_of(keys, id, &text))
+    if (!text_or_unknown(keys, id, &text))
         return TBED_NO_MEMORY;
     rest = text;
     for (size_t i = 0; rest != NULL && (part = strchrnul(rest, SEPARATOR)) != NULL; i++) {
@@ -142,7 +156,7 @@ static size_t name_with_arguments(const struct row_keys *keys, uint32_t id, uint
         rest = is_last ? NULL : part + 1;
     }
     if (text == NULL)
-        tbed_text_puts(&full, "<unknown>");
+        tbed_text_puts(&full, "<parse error>"); /* as an empty label */
     tbed_text_puts(&full, tbed_argument_sets_text(keys->arguments, arguments));
     size_t nbytes =
         full.is_out_of_memory ? TBED_NO_MEMORY : give(buffer, buffer_nbytes, full.bytes, full.nbytes);

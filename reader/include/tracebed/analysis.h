@@ -44,7 +44,7 @@ typedef void (*tbed_prepare_function)(void *context, const uint32_t *ids, size_t
  * Whatever the key, a row has the figures of its spans, self times included: added up over all rows, counts, totals and self
  * times are the same for each key, unless a row's self time would be negative.
  *
- * With another key than the label, cache hits are not counted, and 'unnamed_count' is 0.
+ * Cache hits are counted by label and by arguments. With another key than the label, 'unnamed_count' is 0.
  */
 enum tbed_row_key {
     TBED_BY_LABEL,

@@ -118,7 +118,7 @@ static void chunk_range(const struct program *program, size_t chunk, size_t *fir
 static void take_counter(struct stat_worker *worker, const struct event *event, size_t index)
 {
     struct stat_value value = {event->begin, (double)event->begin};
-    tbed_stat_take_counter(worker, event->kind, event->id, &value, place_of(index));
+    tbed_stat_take_counter(worker, event->kind, event->id, event->id, &value, place_of(index));
 }
 
 static void take(struct stat_worker *worker, size_t chunk)

@@ -59,7 +59,7 @@ static void take(struct stat_worker *worker, size_t chunk)
 {
     struct stat_value five = {5, 5};
     if (chunk == 0)
-        tbed_stat_take_counter(worker, HIT_COUNT, QUERY, &five, place_of(chunk, 1));
+        tbed_stat_take_counter(worker, HIT_COUNT, QUERY, QUERY, &five, place_of(chunk, 1));
     tbed_stat_take_instant(worker, HIT, QUERY);
 }
 

@@ -81,6 +81,16 @@ static void units_of_time_are_rows_in_order(void **state)
            "--by=hour", path);
 }
 
+/* The table of a profile has no percentiles, which saves time; all others have them. */
+static void complete_spans_have_percentiles_by_thread(void **state)
+{
+    static const struct given spans[] = {{"a", 0, 40}, {"b", 50, 90}};
+    const char *path = SPANS("percentiles.tbed", spans);
+    (void)state;
+    EXPECT(0, "40 ms      40 ms      40 ms      40 ms      40 ms  main", "", "report", "--by=thread", path);
+    EXPECT(0, "| a    | 40.00ms   | 44.444", "", "report", "--by=argument", path);
+}
+
 static void a_million_parts_of_the_time_are_too_many(void **state)
 {
     static const struct given most[] = {{"a", 0, 1}, {"b", 1, 999999}},
@@ -152,6 +162,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_of_names_are_rows),
         cmocka_unit_test(units_of_time_are_rows_in_order),
+        cmocka_unit_test(complete_spans_have_percentiles_by_thread),
         cmocka_unit_test(a_million_parts_of_the_time_are_too_many),
         cmocka_unit_test(files_of_allocations_and_spans_are_rows),
         cmocka_unit_test(headings_say_what_rows_stand_for),

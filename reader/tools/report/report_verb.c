@@ -227,10 +227,17 @@ static struct tbed_analysis_options statistics_options(const struct report_optio
                                           .skip_percentiles = !needs_percentiles(options, is_profile)};
 }
 
+/* Whether a profile is shown in the layout of one: by label, or by label and arguments, which is the key of a query. */
+static bool shows_labels(const struct report_options *options)
+{
+    return options->key == TBED_BY_LABEL || options->key == TBED_BY_ARGUMENTS;
+}
+
 static bool make_statistics(struct report *report)
 {
     bool has_whole = has_whole_spans(report->reader);
-    struct tbed_analysis_options options = statistics_options(report->options, has_whole);
+    bool by_label = shows_labels(report->options);
+    struct tbed_analysis_options options = statistics_options(report->options, has_whole && by_label);
     options.name = name_site;
     options.name_context = report;
     options.prepare = prepare;
@@ -246,8 +253,8 @@ static bool make_statistics(struct report *report)
         return false;
     }
     tbed_statistics_totals(report->statistics, &report->totals);
-    report->has_categories = report->options->key == TBED_BY_LABEL && has_categories(report);
-    report->is_profile = report->options->key == TBED_BY_LABEL && is_profile(report, has_whole);
+    report->has_categories = by_label && has_categories(report);
+    report->is_profile = by_label && is_profile(report, has_whole);
     return true;
 }
 

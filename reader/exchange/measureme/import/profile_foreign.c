@@ -39,7 +39,7 @@ static uint64_t event_id(const uint8_t *bytes, enum mm_shape shape)
 static void take_integer(struct stat_worker *worker, const struct mm_event *event, struct stat_place place)
 {
     struct stat_value value = {event->begin, (double)event->begin};
-    tbed_stat_take_counter(worker, event->kind, event->id, &value, place);
+    tbed_stat_take_counter(worker, event->kind, event->id, event->id, &value, place);
 }
 
 static inline __attribute__((always_inline)) void take_events(struct stat_worker *worker,
