@@ -47,6 +47,7 @@ ROOMS = {
     "writer/capture/shared": ["writer/life", "writer/capture/launch"],
     "writer/capture/preload": ["writer/capture/shared"],
     "writer/capture/functions": ["writer/capture/shared"],
+    "writer/capture/entries": ["writer/capture/functions"],
     "writer/capture/ruby": ["writer/include"],
     "reader/include": ["format"],
     "reader/core/base": ["format"],

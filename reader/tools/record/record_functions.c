@@ -61,53 +61,58 @@ bool record_functions_end(struct record_functions *functions, int result)
 
 /* ---- Hooks ---- */
 
-struct hooks {
-    bool is_elf, has_functions, has_mcount;
-};
+/* A program has hooks, or places that can be patched: undefined symbols and sections with these names. */
+static bool is_way(const char *name, bool is_section)
+{
+    static const char *const symbols[] = {"__cyg_profile_func_enter", "__fentry__", "mcount", "_mcount"};
+    static const char *const sections[] = {"__patchable_function_entries", "__mcount_loc", "xray_instr_map"};
+    const char *const *names = is_section ? sections : symbols;
+    size_t count = is_section ? sizeof sections / sizeof *sections : sizeof symbols / sizeof *symbols;
+    for (size_t i = 0; name != NULL && i < count; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
 
-static void look_at_symbols(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, struct hooks *hooks)
+static bool has_hook(Elf *elf, Elf_Scn *section, const GElf_Shdr *header)
 {
     Elf_Data *data = elf_getdata(section, NULL);
     GElf_Sym symbol;
-    for (int i = 0; data != NULL && gelf_getsym(data, i, &symbol) != NULL; i++) {
-        const char *name = elf_strptr(elf, header->sh_link, symbol.st_name);
-        if (name == NULL || symbol.st_shndx != SHN_UNDEF)
-            continue;
-        hooks->has_functions |= strcmp(name, "__cyg_profile_func_enter") == 0;
-        hooks->has_mcount |=
-            strcmp(name, "mcount") == 0 || strcmp(name, "_mcount") == 0 || strcmp(name, "__fentry__") == 0;
-    }
+    for (int i = 0; data != NULL && gelf_getsym(data, i, &symbol) != NULL; i++)
+        if (symbol.st_shndx == SHN_UNDEF && is_way(elf_strptr(elf, header->sh_link, symbol.st_name), false))
+            return true;
+    return false;
 }
 
-static struct hooks hooks_of(const char *path)
+/* True for a file that is no ELF file, too. */
+static bool can_be_recorded(const char *path)
 {
-    struct hooks hooks = {false, false, false};
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     elf_version(EV_CURRENT);
     Elf *elf = fd >= 0 ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
     Elf_Scn *section = NULL;
     GElf_Shdr header;
-    hooks.is_elf = elf != NULL && elf_kind(elf) == ELF_K_ELF;
-    while (hooks.is_elf && (section = elf_nextscn(elf, section)) != NULL)
-        if (gelf_getshdr(section, &header) != NULL && header.sh_type == SHT_DYNSYM)
-            look_at_symbols(elf, section, &header, &hooks);
+    size_t names = 0;
+    bool can = elf == NULL || elf_kind(elf) != ELF_K_ELF || elf_getshdrstrndx(elf, &names) != 0;
+    while (!can && (section = elf_nextscn(elf, section)) != NULL)
+        can = gelf_getshdr(section, &header) != NULL &&
+              (is_way(elf_strptr(elf, names, header.sh_name), true) ||
+               (header.sh_type == SHT_DYNSYM && has_hook(elf, section, &header)));
     elf_end(elf);
     if (fd >= 0)
         close(fd);
-    return hooks;
+    return can;
 }
 
-/* Only a warning: the program may start or load something that has hooks. */
+/* Only a warning: the program may start or load something that can be recorded. */
 void record_functions_warn(const char *name, const char *path)
 {
-    struct hooks hooks = hooks_of(path);
-    if (!hooks.is_elf || hooks.has_functions)
+    if (can_be_recorded(path))
         return;
-    tool_complain("%s: not compiled with -finstrument-functions: its own calls will not be recorded", name);
-    if (hooks.has_mcount)
-        tool_hint("It was compiled with -pg, which tracebed does not use. Compile with: cc -g "
-                  "-finstrument-functions");
-    else
-        tool_hint("Compile with: cc -g -finstrument-functions. Programs and libraries that it loads are "
-                  "still recorded.");
+    tool_complain("%s: not compiled with -finstrument-functions, -pg, -fpatchable-function-entry=5 or "
+                  "-fxray-instrument: its own calls will not be recorded",
+                  name);
+    tool_hint(
+        "Compile with: cc -g -fpatchable-function-entry=5. Programs and libraries that it loads are still "
+        "recorded.");
 }

@@ -1,8 +1,8 @@
 /*
  * What the files of the preloaded recorder of functions share.
  *
- * The library is preloaded into a program compiled with -finstrument-functions. Each call becomes a span whose id is
- * the location of the function's entry. What it shares with the recorder of allocations (the trace, the threads'
+ * The library is preloaded into a program whose functions have hooks (-finstrument-functions), or places that it patches
+ * (writer/capture/functions/entry). Each call becomes a span whose id is the location of the function's entry. What it shares with the recorder of allocations (the trace, the threads'
  * recorders, the modules) is in writer/capture/shared.
  *
  * A thread keeps a frame for each call that has not ended: an exit ends the innermost frame of its function, and the
@@ -29,6 +29,8 @@ struct functions_frame {
     uintptr_t stack; /* its stack pointer when it was entered; an odd one has no span */
 };
 #define FUNCTIONS_NO_SPAN ((uintptr_t)1)
+/* It is the address of the return address, and thus the same at the exit. */
+#define FUNCTIONS_EXACT ((uintptr_t)2)
 
 /* The ranges of modules that the thread was in recently. */
 #define FUNCTIONS_RANGE_COUNT 4
@@ -72,6 +74,8 @@ enum functions_leave { FUNCTIONS_JUMPED, FUNCTIONS_UNWOUND, FUNCTIONS_VANISHED, 
 static inline bool functions_is_exit_of(const struct functions_frame *frame, uintptr_t function,
                                         uintptr_t stack, bool is_jump)
 {
+    if (stack & FUNCTIONS_EXACT)
+        return (frame->stack & ~FUNCTIONS_NO_SPAN) == stack && frame->function == function;
     return frame->function == function && (stack <= frame->stack || is_jump);
 }
 
@@ -104,6 +108,36 @@ struct functions_signals {
 void functions_signals_block(struct functions_signals *old_ret);
 void functions_signals_restore(const struct functions_signals *old);
 
+/* ---- functions_hooks.c ---- */
+
+/*
+ * A function is entered or left through a patched place; 'stack' is where its return address is stored, with
+ * FUNCTIONS_EXACT. The first two do the usual case: they use no vector registers. False: nothing was done, and the other ones have to be called.
+ */
+bool functions_try_enter(uintptr_t function, uintptr_t stack);
+bool functions_try_exit(uintptr_t function, uintptr_t stack);
+void functions_enter(uintptr_t function, uintptr_t stack);
+void functions_exit(uintptr_t function, uintptr_t stack);
+
+/* The innermost open call, or the one 'outer' calls further out, if it was entered at this place; else 0. */
+uintptr_t functions_open_at(uintptr_t stack, uint32_t outer);
+
+/* What a function entered through a patched place was given, or what it returns. */
+struct functions_values {
+    uintptr_t function;
+    uintptr_t stack;         /* where its return address is stored, with FUNCTIONS_EXACT */
+    const uint64_t *general; /* entry: rdi, rsi, rdx, rcx, r8, r9 (x0 to x7); exit: rax, rdx (x0, x1) */
+    const uint8_t *vectors;  /* xmm0 to xmm7 (q0 to q7), 16 bytes each */
+    const uint8_t *x87;      /* st(0) and st(1), 16 bytes each; NULL on arm64 */
+    const uint8_t *more;     /* entry: the arguments on the stack, without holes; exit: NULL */
+};
+/*
+ * Called, if set, in place of functions_enter() and functions_exit(), which they are to call, for every call through a
+ * patched place; all registers are saved. Set before the first call.
+ */
+extern void (*functions_on_entry)(const struct functions_values *values);
+extern void (*functions_on_exit)(const struct functions_values *values);
+
 /* ---- functions_handlers.c: the guard is set, so a signal handler has interrupted a hook ---- */
 
 void functions_handler_enter(struct preload_thread *thread, uintptr_t function, uintptr_t stack);
@@ -134,6 +168,8 @@ extern bool functions_is_selective; /* some functions are excluded */
 
 /* Whether this function is recorded, at this depth of spans. 'thread' has the ranges of the modules. */
 bool functions_is_wanted(struct preload_thread *thread, uintptr_t function, uint32_t depth);
+/* The same at any depth, for places to be patched. */
+bool functions_is_chosen(uintptr_t function);
 
 /* What the plan says of a function; NULL: the default holds. Signals are blocked: it may have to be requested. */
 const struct launch_plan_function *functions_planned(uintptr_t function);

@@ -48,6 +48,12 @@ const struct launch_plan_function *functions_planned(uintptr_t function)
     return plan != NULL ? launch_plan_find(plan, function - module.start + module.base) : NULL;
 }
 
+bool functions_is_chosen(uintptr_t function)
+{
+    const struct launch_plan_function *planned = has_plans ? functions_planned(function) : NULL;
+    return (planned != NULL ? planned->flags : functions_default_flags) & LAUNCH_PLAN_RECORDED;
+}
+
 static bool verdict_find(struct preload_thread *thread, uintptr_t function)
 {
     struct functions_signals signals;
@@ -56,10 +62,10 @@ static bool verdict_find(struct preload_thread *thread, uintptr_t function)
         return functions_default_flags & LAUNCH_PLAN_RECORDED;
     functions_signals_block(&signals);
     preload_location_at(thread, function); /* makes the module known */
-    const struct launch_plan_function *planned = functions_planned(function);
+    bool is_chosen = functions_is_chosen(function);
     functions_signals_restore(&signals);
     errno = saved_errno;
-    return (planned != NULL ? planned->flags : functions_default_flags) & LAUNCH_PLAN_RECORDED;
+    return is_chosen;
 }
 
 bool functions_is_wanted(struct preload_thread *thread, uintptr_t function, uint32_t depth)

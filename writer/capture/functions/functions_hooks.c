@@ -4,9 +4,17 @@
  * The usual call takes the quick path: a few compares, a clock read, two stores. Rare cases go through the recorder's
  * own functions with signals blocked, so that a handler that never returns (siglongjmp) cannot leave a lock taken.
  *
+ * Functions that are entered through a patched place have no hooks of their own: writer/capture/functions/entry calls the
+ * same functions for them. What it calls first must leave the vector registers alone, which hold arguments and results.
+ *
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("general-regs-only"))), apply_to = function)
+#else
+#pragma GCC target("general-regs-only")
+#endif
 #include <errno.h>
 #include <stdint.h>
 
@@ -200,20 +208,42 @@ SLOW static void enter_otherwise(struct preload_thread *thread, struct functions
     preload_leave(thread);
 }
 
-void __cyg_profile_func_enter(void *function, void *call_site)
+static inline __attribute__((always_inline)) void enter(uintptr_t function, uintptr_t stack)
 {
     struct preload_thread *thread = &preload_thread;
     struct functions_thread *frames = &functions_thread;
-    uintptr_t stack = CALLER_STACK;
-    (void)call_site;
     if (!hook_begin(thread)) {
-        functions_handler_enter(thread, (uintptr_t)function, stack);
+        functions_handler_enter(thread, function, stack);
         return;
     }
-    if (TBED_UNLIKELY(functions_is_selective || !enter_quickly(thread, frames, (uintptr_t)function, stack)))
-        enter_otherwise(thread, frames, (uintptr_t)function, stack);
+    if (TBED_UNLIKELY(functions_is_selective || !enter_quickly(thread, frames, function, stack)))
+        enter_otherwise(thread, frames, function, stack);
     else
         preload_guard_set(thread, PRELOAD_FREE);
+}
+
+void __cyg_profile_func_enter(void *function, void *call_site)
+{
+    (void)call_site;
+    enter((uintptr_t)function, CALLER_STACK);
+}
+
+bool functions_try_enter(uintptr_t function, uintptr_t stack)
+{
+    struct preload_thread *thread = &preload_thread;
+    struct functions_thread *frames = &functions_thread;
+    if (TBED_UNLIKELY(functions_is_selective || !hook_begin(thread)))
+        return false;
+    bool is_stored = enter_quickly(thread, frames, function, stack);
+    if (!is_stored)
+        hook_forget(frames);
+    preload_guard_set(thread, PRELOAD_FREE);
+    return is_stored;
+}
+
+void functions_enter(uintptr_t function, uintptr_t stack)
+{
+    enter(function, stack);
 }
 
 /* ---- Exit ---- */
@@ -287,18 +317,51 @@ static inline bool exit_quickly(struct preload_thread *thread, struct functions_
     return true;
 }
 
-void __cyg_profile_func_exit(void *function, void *call_site)
+static inline __attribute__((always_inline)) void leave(uintptr_t function, uintptr_t stack, bool is_jump)
 {
     struct preload_thread *thread = &preload_thread;
     struct functions_thread *frames = &functions_thread;
-    uintptr_t stack = CALLER_STACK;
-    bool is_jump = __builtin_return_address(0) == call_site;
     if (!hook_begin(thread)) {
-        functions_handler_exit(thread, (uintptr_t)function, stack, is_jump);
+        functions_handler_exit(thread, function, stack, is_jump);
         return;
     }
-    if (TBED_UNLIKELY(!exit_quickly(thread, frames, (uintptr_t)function, stack, is_jump)))
-        exit_slowly(thread, frames, (uintptr_t)function, stack, is_jump);
+    if (TBED_UNLIKELY(!exit_quickly(thread, frames, function, stack, is_jump)))
+        exit_slowly(thread, frames, function, stack, is_jump);
     else
         preload_guard_set(thread, PRELOAD_FREE);
 }
+
+void __cyg_profile_func_exit(void *function, void *call_site)
+{
+    leave((uintptr_t)function, CALLER_STACK, __builtin_return_address(0) == call_site);
+}
+
+bool functions_try_exit(uintptr_t function, uintptr_t stack)
+{
+    struct preload_thread *thread = &preload_thread;
+    struct functions_thread *frames = &functions_thread;
+    if (TBED_UNLIKELY(!hook_begin(thread)))
+        return false;
+    bool is_stored = exit_quickly(thread, frames, function, stack, false);
+    if (!is_stored)
+        hook_forget(frames);
+    preload_guard_set(thread, PRELOAD_FREE);
+    return is_stored;
+}
+
+void functions_exit(uintptr_t function, uintptr_t stack)
+{
+    leave(function, stack, false);
+}
+
+uintptr_t functions_open_at(uintptr_t stack, uint32_t outer)
+{
+    const struct functions_thread *frames = &functions_thread;
+    if (frames->depth <= outer || frames->unframed > 0)
+        return 0;
+    const struct functions_frame *frame = &frames->frames[frames->depth - 1 - outer];
+    return (frame->stack & ~FUNCTIONS_NO_SPAN) == stack ? frame->function : 0;
+}
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif

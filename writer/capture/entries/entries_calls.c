@@ -1,0 +1,200 @@
+/*
+ * What the trampolines call when a function is entered and when it returns.
+ *
+ * The usual call is recorded without vector registers, which then need not be saved. All else saves them first.
+ *
+ * A function whose last call became a jump leaves the return address to the one it jumps to: when that returns, both
+ * have ended. Functions that go on jumping to each other would stay open without end, so only the last ones do.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("general-regs-only"))), apply_to = function)
+#else
+#pragma GCC target("general-regs-only")
+#endif
+#include <stdint.h>
+
+#include "writer/capture/entries/entries.h"
+
+#define JUMPS_MAX 200 /* functions that are open at one return address */
+
+static uintptr_t return_trampoline; /* 0: not prepared */
+
+void (*functions_on_entry)(const struct functions_values *values);
+void (*functions_on_exit)(const struct functions_values *values);
+
+uint32_t functions_saved_nbytes = 512, functions_saved_mask;
+
+/* ---- What the processor has to save ---- */
+
+#if defined(__x86_64__)
+#define STATES_SAVED 0xE7u /* x87, SSE, AVX, AVX-512 */
+
+static void cpuid(uint32_t leaf, uint32_t part, uint32_t ret[4])
+{
+    __asm__("cpuid" : "=a"(ret[0]), "=b"(ret[1]), "=c"(ret[2]), "=d"(ret[3]) : "a"(leaf), "c"(part));
+}
+
+static void find_saved(void)
+{
+    uint32_t facts[4], mask, unused;
+    cpuid(1, 0, facts);
+    if (!(facts[2] >> 27 & 1)) /* OSXSAVE */
+        return;
+    __asm__("xgetbv" : "=a"(mask), "=d"(unused) : "c"(0));
+    functions_saved_mask = mask & STATES_SAVED;
+    functions_saved_nbytes = 576;
+    for (uint32_t part = 2; part < 8; part++) {
+        if (!(functions_saved_mask >> part & 1))
+            continue;
+        cpuid(0xD, part, facts);
+        if (facts[0] + facts[1] > functions_saved_nbytes)
+            functions_saved_nbytes = facts[0] + facts[1];
+    }
+}
+#else
+static void find_saved(void) {}
+#endif
+
+bool functions_entries_prepare(uintptr_t trampoline)
+{
+    find_saved();
+    bool is_prepared = functions_shadow_prepare();
+    __atomic_store_n(&return_trampoline, is_prepared ? trampoline : 0, __ATOMIC_RELEASE);
+    return is_prepared;
+}
+
+/* ---- Entry ---- */
+
+static inline enum functions_kind kind_of(const struct functions_entered *entered)
+{
+    return (enum functions_kind)(entered->what >> 16);
+}
+
+/*
+ * The function's address. If the call was not patched, its code is looked at: it is six bytes long if it takes its address
+ * from memory, and may be behind a mark for indirect jumps. A call of mcount is somewhere in the beginning of its function.
+ */
+static inline uintptr_t function_of(const struct functions_entered *entered)
+{
+    uint64_t distance = entered->what & 0xFFFF;
+    const uint8_t *behind = (const uint8_t *)entered->return_address;
+    if (distance != 0)
+        return entered->return_address - distance;
+    const uint8_t *call = behind - (behind[-5] == 0xE8 ? 5 : 6);
+    bool is_marked = kind_of(entered) == FUNCTIONS_AT_ENTRY && call[-4] == 0xF3 && call[-3] == 0x0F &&
+                     call[-2] == 0x1E && call[-1] == 0xFA;
+    return (uintptr_t)call - (is_marked ? 4 : 0);
+}
+
+static inline uintptr_t *place_of(struct functions_entered *entered)
+{
+    return kind_of(entered) == FUNCTIONS_BEHIND_FRAME ? (uintptr_t *)entered->frame + 1 : entered->place;
+}
+
+static inline uintptr_t stack_of(const uintptr_t *place)
+{
+    return (uintptr_t)place | FUNCTIONS_EXACT;
+}
+
+static inline bool is_replaced(const uintptr_t *place)
+{
+    return *place == return_trampoline;
+}
+
+/* The cell is complete before the address is replaced: a signal handler may unwind in between. */
+static inline void replace(struct functions_cell *cell, uintptr_t function, uintptr_t *place)
+{
+    cell->return_address = *place;
+    cell->function = function;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    *place = return_trampoline;
+}
+
+bool functions_entered_quickly(struct functions_entered *entered)
+{
+    if (TBED_UNLIKELY(kind_of(entered) == FUNCTIONS_BEFORE_ENTRY))
+        entered->return_address += 2; /* behind the jump to the call */
+    if (TBED_UNLIKELY(return_trampoline == 0))
+        return true;
+    uintptr_t *place = place_of(entered), function = function_of(entered);
+    struct functions_cell *cell = functions_cell_find((uintptr_t)place);
+    if (TBED_UNLIKELY(cell == NULL || is_replaced(place) || functions_on_entry != NULL) ||
+        TBED_UNLIKELY(!functions_try_enter(function, stack_of(place))))
+        return false;
+    replace(cell, function, place);
+    return true;
+}
+
+static void record(struct functions_entered *entered, uintptr_t function, uintptr_t *place,
+                   const uint8_t *saved)
+{
+    struct functions_values values = {
+        .function = function,
+        .stack = stack_of(place),
+        .general = entered->general,
+        .vectors = saved + FUNCTIONS_SAVED_VECTORS,
+        .x87 = saved + FUNCTIONS_SAVED_X87,
+        .more = (const uint8_t *)(place + 1),
+    };
+    if (functions_on_entry != NULL)
+        functions_on_entry(&values);
+    else
+        functions_enter(function, stack_of(place));
+}
+
+void functions_entered_slowly(struct functions_entered *entered, const uint8_t *saved)
+{
+    uintptr_t *place = place_of(entered), function = function_of(entered);
+    struct functions_cell *cell = functions_cell_make((uintptr_t)place);
+    if (cell == NULL) {
+        preload_count_nested(&preload_thread);
+        return;
+    }
+    if (!is_replaced(place)) {
+        replace(cell, function, place);
+    } else {
+        if (functions_open_at(stack_of(place), JUMPS_MAX) != 0)
+            functions_exit(functions_open_at(stack_of(place), 0), stack_of(place));
+        cell->function = function;
+    }
+    record(entered, function, place, saved);
+}
+
+/* ---- Exit ---- */
+
+bool functions_returned_quickly(struct functions_returned *returned)
+{
+    uintptr_t stack = stack_of(&returned->place);
+    const struct functions_cell *cell = functions_cell_find((uintptr_t)&returned->place);
+    if (TBED_UNLIKELY(functions_open_at(stack, 1) != 0 || functions_on_exit != NULL) ||
+        TBED_UNLIKELY(!functions_try_exit(cell->function, stack)))
+        return false;
+    returned->place = cell->return_address;
+    return true;
+}
+
+void functions_returned_slowly(struct functions_returned *returned, const uint8_t *saved)
+{
+    uintptr_t stack = stack_of(&returned->place), function;
+    const struct functions_cell *cell = functions_cell_find((uintptr_t)&returned->place);
+    struct functions_values values = {
+        .function = cell->function,
+        .stack = stack,
+        .general = returned->general,
+        .vectors = saved + FUNCTIONS_SAVED_VECTORS,
+        .x87 = saved + FUNCTIONS_SAVED_X87,
+    };
+    if (functions_on_exit != NULL)
+        functions_on_exit(&values);
+    else
+        functions_exit(cell->function, stack);
+    while ((function = functions_open_at(stack, 0)) != 0)
+        functions_exit(function, stack);
+    returned->place = cell->return_address;
+}
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif

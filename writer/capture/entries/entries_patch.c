@@ -1,0 +1,162 @@
+/*
+ * Writes calls into the places of modules: of the program and its libraries before they run, of libraries that are loaded
+ * later before dlopen() returns.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <link.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "writer/capture/entries/entries.h"
+
+/* ---- One place ---- */
+
+struct patching {
+    size_t patched_count, refused_count;
+    bool is_writable, has_failed;
+    const struct dl_phdr_info *info;
+};
+
+#if defined(__x86_64__)
+
+static void write_nops(uint8_t *at, size_t nbytes)
+{
+    static const uint8_t nops[9][9] = {
+        {0x90},
+        {0x66, 0x90},
+        {0x0F, 0x1F, 0x00},
+        {0x0F, 0x1F, 0x40, 0x00},
+        {0x0F, 0x1F, 0x44, 0x00, 0x00},
+        {0x66, 0x0F, 0x1F, 0x44, 0x00, 0x00},
+        {0x0F, 0x1F, 0x80, 0x00, 0x00, 0x00, 0x00},
+        {0x0F, 0x1F, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00},
+        {0x66, 0x0F, 0x1F, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00},
+    };
+    for (size_t one; nbytes > 0; nbytes -= one, at += one) {
+        one = nbytes < sizeof nops[0] ? nbytes : sizeof nops[0];
+        memcpy(at, nops[one - 1], one);
+    }
+}
+
+static void write_call(uint8_t *at, uintptr_t to)
+{
+    int32_t offset = (int32_t)(intptr_t)(to - (uintptr_t)at - 5);
+    at[0] = 0xE8;
+    memcpy(at + 1, &offset, sizeof offset);
+}
+
+static bool write_site(const struct functions_site *site)
+{
+    static const uint8_t jump_back[] = {0xEB, 0xF9}; /* to five bytes before the function */
+    bool is_before = site->kind == FUNCTIONS_BEFORE_ENTRY;
+    uint8_t *at = (uint8_t *)site->address - (is_before ? 5 : 0);
+    uint32_t distance = is_before ? 2 : (uint32_t)(site->address + 5 - site->function);
+    uintptr_t code = functions_near_code(site->address, site->kind, distance);
+    if (code == 0)
+        return false;
+    write_call(at, code);
+    write_nops(at + 5, site->nbytes - 5);
+    if (is_before)
+        memcpy((uint8_t *)site->address, jump_back, sizeof jump_back);
+    return true;
+}
+
+static void write_nothing(const struct functions_site *site)
+{
+    write_nops((uint8_t *)site->address, site->nbytes);
+}
+
+#else
+
+static bool write_site(const struct functions_site *site)
+{
+    (void)site;
+    return false;
+}
+
+static void write_nothing(const struct functions_site *site)
+{
+    (void)site;
+}
+
+#endif
+
+/* ---- One module ---- */
+
+/* Text stays executable meanwhile: constructors may have started threads. */
+static bool protect(const struct dl_phdr_info *info, int protection)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    bool is_done = true;
+    for (size_t i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) || (segment->p_flags & PF_W))
+            continue;
+        uintptr_t start = (info->dlpi_addr + segment->p_vaddr) & ~(page - 1);
+        uintptr_t end = info->dlpi_addr + segment->p_vaddr + segment->p_memsz;
+        is_done &= mprotect((void *)start, end - start, protection) == 0;
+    }
+    return is_done;
+}
+
+static bool make_writable(struct patching *patching)
+{
+    if (!patching->is_writable && !patching->has_failed) {
+        patching->is_writable = protect(patching->info, PROT_READ | PROT_WRITE | PROT_EXEC);
+        patching->has_failed = !patching->is_writable;
+    }
+    return patching->is_writable;
+}
+
+static void patch(void *context, const struct functions_site *site)
+{
+    struct patching *patching = context;
+    bool is_wanted = functions_is_chosen(site->function);
+    if (!is_wanted && !site->is_call)
+        return;
+    if (!make_writable(patching)) {
+        patching->refused_count += is_wanted;
+        return;
+    }
+    if (!is_wanted)
+        write_nothing(site);
+    else if (write_site(site))
+        patching->patched_count++;
+    else
+        patching->refused_count++;
+}
+
+static int patch_module(struct dl_phdr_info *info, size_t nbytes, void *unused)
+{
+    struct patching patching = {.info = info};
+    (void)nbytes;
+    (void)unused;
+    patching.refused_count += functions_sites_each(info, patch, &patching);
+    if (patching.is_writable || patching.has_failed)
+        protect(info, PROT_READ | PROT_EXEC);
+    return 0;
+}
+
+/* ---- All of them ---- */
+
+void functions_patch_loaded(void)
+{
+    dl_iterate_phdr(patch_module, NULL);
+}
+
+/* Behind that of the filter, before those of the program. */
+__attribute__((constructor(102))) static void start(void)
+{
+    uint8_t guard = preload_thread.guard;
+    int saved_errno = errno;
+    preload_guard_set(&preload_thread, PRELOAD_APART);
+    if (functions_entries_prepare((uintptr_t)functions_return_trampoline))
+        functions_patch_loaded();
+    preload_guard_set(&preload_thread, guard);
+    errno = saved_errno;
+}
