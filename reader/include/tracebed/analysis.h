@@ -87,6 +87,8 @@ struct tbed_analysis_options {
      * 'off_cpu_ticks', and with the second one all durations are without this time. Takes 24 bytes for each switch.
      */
     bool count_off_cpu, without_off_cpu;
+    /* For statistics of foreign files read in place: there are only artifacts; all other events are just counted. */
+    bool only_artifacts;
 };
 
 /*

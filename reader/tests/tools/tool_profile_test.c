@@ -162,6 +162,27 @@ static void json_has_the_same_rows_read_in_place_and_imported(void **state)
     end_run(&run);
 }
 
+static void artifacts_are_shown_alone(void **state)
+{
+    const char *path = make_profile("artifacts.mm_profdata", time_metadata);
+    const char *trace = in_folder("artifacts.tbed");
+    static const char table[] = "+------+---------------+\n| Item | Artifact Size |\n"
+                                "+------+---------------+\n| mir  | 4096 bytes    |\n"
+                                "+------+---------------+\n";
+    (void)state;
+    EXPECT(0, "imported: 5 events", "", "import", path, "-o", trace);
+    for (unsigned i = 0; i < 2; i++, path = trace) {
+        struct run run = RUN("report", "--artifacts", path);
+        assert_string_equal(strchr(run.out, '\n') + 1, table);
+        end_run(&run);
+        EXPECT(0, "{\"artifacts\":[{\"name\":\"mir\",\"bytes\":4096}],\"file\":", "", "report", "--artifacts",
+               "--json", path);
+        EXPECT(0, "bytes,name\r\n4096,mir\r\n", "", "report", "--artifacts", "--csv", "--columns=bytes,name",
+               path);
+        EXPECT(2, "", "--by does not apply to artifacts", "report", "--artifacts", "--by=thread", path);
+    }
+}
+
 static void counts_are_no_time(void **state)
 {
     const char *path = make_profile("counts.mm_profdata", count_metadata);
@@ -233,6 +254,7 @@ int main(void)
         cmocka_unit_test(a_profile_is_shown_by_label),
         cmocka_unit_test(small_labels_are_left_out_as_asked),
         cmocka_unit_test(json_has_the_same_rows_read_in_place_and_imported),
+        cmocka_unit_test(artifacts_are_shown_alone),
         cmocka_unit_test(counts_are_no_time),
         cmocka_unit_test(spans_that_overlap_are_told),
         cmocka_unit_test(a_profile_that_is_cut_costs_exit_1),

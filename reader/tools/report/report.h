@@ -32,6 +32,7 @@ enum report_table {
     REPORT_SPAN_MOMENTS,
     REPORT_COUNTER_MOMENTS,
     REPORT_LABELS, /* the rows of spans, in the table of a profile */
+    REPORT_ARTIFACTS,
     REPORT_TABLE_COUNT,
 };
 
@@ -53,6 +54,7 @@ struct report_options {
     enum tbed_name_part by;
     bool by_stack, by_file, by_size, has_by;
     bool leaks, lifetimes;
+    bool artifacts; /* nothing but the sizes of artifacts */
     struct report_suppressions suppressions;
     enum tbed_row_key key;     /* what spans and instants are grouped by */
     struct filter_time period; /* for TBED_BY_TIME */
@@ -151,5 +153,7 @@ void report_profile_head(const struct report *report);
 void report_profile_warnings(const struct report *report);
 void report_profile_text(const struct report *report);
 void report_profile_json(struct tbed_json *json, const struct report *report);
+void report_artifacts_text(const struct report *report);
+void report_artifacts_json(struct tbed_json *json, const struct report *report);
 
 #endif

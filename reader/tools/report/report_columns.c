@@ -288,6 +288,18 @@ static const struct table_column message_columns[] = {
      .json = message_name_json},
 };
 
+/* ---- Artifacts ---- */
+
+TABLE_GETTER(artifact_name, tbed_artifact_row, table_text_of(row->name, row->name_nbytes))
+TABLE_GETTER(artifact_count, tbed_artifact_row, table_value_of(row->count))
+TABLE_GETTER(artifact_bytes, tbed_artifact_row, table_value_of(row->value))
+
+static const struct table_column artifact_columns[] = {
+    {.key = "bytes", .unit = TABLE_BYTES, .get = artifact_bytes},
+    {.key = "count", .unit = TABLE_COUNT, .get = artifact_count},
+    {.key = "name", .title = "artifact", .unit = TABLE_TEXT, .is_in_order = true, .get = artifact_name},
+};
+
 /* ---- Allocations ---- */
 
 #define SUMS(prefix, type)                                                                                   \
@@ -619,6 +631,12 @@ static const struct table tables[REPORT_TABLE_COUNT] = {
     /* Of the moments, report_over_time.c has the columns; these are their keys. */
     [REPORT_MOMENTS] = {.key = "moments", COLUMNS(moment_keys)},
     [REPORT_LABELS] = {.key = "rows", .what = "labels", COLUMNS(label_columns), .order = "self"},
+    [REPORT_ARTIFACTS] = {.key = "artifacts",
+                          .what = "artifacts",
+                          COLUMNS(artifact_columns),
+                          .text_columns = "bytes,count,name",
+                          .data_columns = "name,bytes,count",
+                          .order = "name"},
 };
 
 const char *report_columns_parse(struct table_keys *keys, const char *text)

@@ -119,7 +119,9 @@ void report_print_json(const struct report *report)
     struct tbed_json json = {.out = stdout};
     const struct tbed_trace_info *info = &report->info;
     tbed_json_object_open(&json, NULL);
-    if (report->is_profile && report->options->columns.count == 0)
+    if (report->options->artifacts)
+        report_artifacts_json(&json, report);
+    else if (report->is_profile && report->options->columns.count == 0)
         report_profile_json(&json, report);
     tbed_json_string(&json, "file", tool_path(report->path));
     tbed_json_string(&json, "tick_unit", info->clock == TBED_CLOCK_USER ? info->clock_unit : NULL);
@@ -128,7 +130,7 @@ void report_print_json(const struct report *report)
         json_trace(&json, report);
     else
         json_foreign(&json, report);
-    if (report->statistics != NULL)
+    if (report->statistics != NULL && !report->options->artifacts)
         json_statistics(&json, report);
     if (report->allocations != NULL)
         json_allocations(&json, report);
@@ -146,6 +148,10 @@ static size_t choose_tables(const struct report *report, const struct table *cho
 {
     const struct report_options *options = report->options;
     size_t count = 0;
+    if (options->artifacts) {
+        chosen[0] = &report->tables[REPORT_ARTIFACTS];
+        return 1;
+    }
     unsigned first = options->moment_count > 0 ? REPORT_MOMENTS : REPORT_SPANS;
     unsigned end = options->moment_count > 0 ? REPORT_LABELS : REPORT_MOMENTS;
     for (unsigned i = first; i < end; i++) {

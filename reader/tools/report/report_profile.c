@@ -292,14 +292,26 @@ static void format_artifact(const struct tbed_artifact_row *row, char buffer[40]
     snprintf(buffer, 40, "%llu bytes", (unsigned long long)row->value);
 }
 
-static void put_artifacts(const struct report *report)
+static void put_artifact(const struct tbed_artifact_row *row, const size_t widths[2])
+{
+    char buffer[40];
+    format_artifact(row, buffer);
+    fputs("| ", stdout);
+    tool_print_text(stdout, row->name, row->name_nbytes, 0);
+    put_repeated(' ', widths[0] - tool_text_width(row->name, row->name_nbytes) + 1);
+    put_cell(buffer, widths[1]);
+    fputs("|\n", stdout);
+}
+
+void report_artifacts_text(const struct report *report)
 {
     static const char *const titles[2] = {"Item", "Artifact Size"};
     const bool shown[2] = {true, true};
+    const struct table *table = &report->tables[REPORT_ARTIFACTS];
     size_t widths[2] = {strlen(titles[0]), strlen(titles[1])};
-    const struct tbed_artifact_row *row;
     char buffer[40];
-    for (size_t i = 0; (row = tbed_statistics_artifact(report->statistics, i)) != NULL; i++) {
+    for (size_t i = 0; i < table->shown; i++) {
+        const struct tbed_artifact_row *row = table->rows[i];
         size_t width = tool_text_width(row->name, row->name_nbytes);
         format_artifact(row, buffer);
         widths[0] = width > widths[0] ? width : widths[0];
@@ -310,15 +322,12 @@ static void put_artifacts(const struct report *report)
     put_cell(titles[1], widths[1]);
     fputs("|\n", stdout);
     put_rule(widths, shown, 2);
-    for (size_t i = 0; (row = tbed_statistics_artifact(report->statistics, i)) != NULL; i++) {
-        format_artifact(row, buffer);
-        fputs("| ", stdout);
-        tool_print_text(stdout, row->name, row->name_nbytes, 0);
-        put_repeated(' ', widths[0] - tool_text_width(row->name, row->name_nbytes) + 1);
-        put_cell(buffer, widths[1]);
-        fputs("|\n", stdout);
-    }
+    for (size_t i = 0; i < table->shown; i++)
+        put_artifact(table->rows[i], widths);
     put_rule(widths, shown, 2);
+    if (table->shown < table->count)
+        printf("%s%s more artifacts%s\n", tool_dim(), tool_format_count(buffer, table->count - table->shown),
+               tool_plain());
 }
 
 /* ---- Warnings ---- */
@@ -353,7 +362,7 @@ void report_profile_text(const struct report *report)
     put_table(report);
     put_left_out(report);
     put_total(report);
-    put_artifacts(report);
+    report_artifacts_text(report);
 }
 
 /* The head of a report on a foreign file; report_text.c has the one for traces. */
@@ -366,8 +375,10 @@ void report_profile_head(const struct report *report)
     tool_print_text(stdout, path, strlen(path), 0);
     printf("%s: %s event%s", tool_plain(), tool_format_count(figure, totals->event_count),
            totals->event_count == 1 ? "" : "s");
-    printf(", %s stream%s with spans, format %u\n", tool_format_count(figure, totals->stream_count),
-           totals->stream_count == 1 ? "" : "s", (unsigned)totals->foreign_version);
+    if (!report->options->artifacts)
+        printf(", %s stream%s with spans", tool_format_count(figure, totals->stream_count),
+               totals->stream_count == 1 ? "" : "s");
+    printf(", format %u\n", (unsigned)totals->foreign_version);
     report_profile_warnings(report);
 }
 
@@ -413,21 +424,27 @@ static void json_totals(struct tbed_json *json, const struct report *report)
     tbed_json_u64(json, "unknown_begins", totals->unknown_begin_count);
 }
 
+void report_artifacts_json(struct tbed_json *json, const struct report *report)
+{
+    const struct table *table = &report->tables[REPORT_ARTIFACTS];
+    tbed_json_array_open(json, "artifacts");
+    for (size_t i = 0; i < table->shown; i++) {
+        const struct tbed_artifact_row *row = table->rows[i];
+        tbed_json_object_open(json, NULL);
+        tbed_json_text(json, "name", row->name, row->name_nbytes);
+        tbed_json_u64(json, "bytes", row->value);
+        tbed_json_object_close(json);
+    }
+    tbed_json_array_close(json);
+}
+
 void report_profile_json(struct tbed_json *json, const struct report *report)
 {
-    const struct tbed_artifact_row *artifact;
     json_time(json, report, "total", report->totals.span_ticks);
     tbed_json_array_open(json, "rows");
     for (size_t i = 0; i < report->tables[REPORT_LABELS].shown; i++)
         json_row(json, report, report->tables[REPORT_LABELS].rows[i]);
     tbed_json_array_close(json);
-    tbed_json_array_open(json, "artifacts");
-    for (size_t i = 0; (artifact = tbed_statistics_artifact(report->statistics, i)) != NULL; i++) {
-        tbed_json_object_open(json, NULL);
-        tbed_json_text(json, "name", artifact->name, artifact->name_nbytes);
-        tbed_json_u64(json, "bytes", artifact->value);
-        tbed_json_object_close(json);
-    }
-    tbed_json_array_close(json);
+    report_artifacts_json(json, report);
     json_totals(json, report);
 }

@@ -34,6 +34,9 @@ static void collect_statistics(struct report *report)
     COLLECT(&report->tables[REPORT_INSTANTS], tbed_statistics_instant, report->statistics);
     COLLECT(&report->tables[REPORT_COUNTERS], tbed_statistics_counter, report->statistics);
     COLLECT(&report->tables[REPORT_MESSAGES], tbed_statistics_message, report->statistics);
+    COLLECT(&report->tables[REPORT_ARTIFACTS], tbed_statistics_artifact, report->statistics);
+    sort_table(report, &report->tables[REPORT_ARTIFACTS],
+               report->options->artifacts ? report->options->limit : SIZE_MAX);
     for (size_t i = 0; i < spans->count; i++)
         report->self_ticks += ((const struct tbed_span_row *)spans->rows[i])->self_ticks;
     for (unsigned i = REPORT_SPANS; i <= REPORT_MESSAGES; i++)

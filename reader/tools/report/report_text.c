@@ -200,6 +200,13 @@ void report_print_text(const struct report *report)
     else
         report_profile_head(report);
     bool is_default = report->options->columns.count == 0;
+    if (report->options->artifacts) {
+        if (is_default)
+            report_artifacts_text(report);
+        else
+            put_table(report, REPORT_ARTIFACTS);
+        return;
+    }
     if (report->is_profile && is_default)
         report_profile_text(report);
     else

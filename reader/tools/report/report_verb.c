@@ -24,6 +24,7 @@ static const char help[] =
     "What to show:\n"
     "      --spans            only spans, instants, counters and messages\n"
     "      --allocations      only allocations\n"
+    "      --artifacts        only the sizes of a compiler's artifacts, by label\n"
     "      --by=WHAT          group allocations by site (default), stack, function,\n"
     "                         file, module or size; group spans by label (default),\n"
     "                         argument, thread, process, category, location, file,\n"
@@ -97,6 +98,7 @@ static const char help[] =
     "  tracebed report -b 10% -e 20% --inside=parse run.tbed\n"
     "  tracebed report --by=thread --inside='handle request' run.tbed\n"
     "  tracebed report --percent-above=1 hello-12345.mm_profdata\n"
+    "  tracebed report --artifacts *.mm_profdata\n"
     "  tracebed report --allocations --sort=peak --by=function run.tbed\n"
     "  tracebed report --leaks --suppressions=known.supp run.tbed\n"
     "  tracebed report --json run.tbed | jq '.spans[] | select(.count > 1000)'\n"
@@ -110,6 +112,7 @@ enum {
     OPTION_COLUMNS,
     OPTION_SPANS,
     OPTION_ALLOCATIONS,
+    OPTION_ARTIFACTS,
     OPTION_BY,
     OPTION_OVER_TIME,
     OPTION_NO_SYMBOLS,
@@ -164,7 +167,8 @@ static bool needs_percentiles(const struct report_options *options, bool is_prof
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (table_keys_have(&options->sort, keys[i]) || table_keys_have(&options->columns, keys[i]))
             return true;
-    return options->columns.count == 0 && (options->json || options->csv || !is_profile);
+    return options->columns.count == 0 && !options->artifacts &&
+           (options->json || options->csv || !is_profile);
 }
 
 /* Whether the trace comes from a format of events, whose complete spans are spans like any other. */
@@ -224,6 +228,7 @@ static struct tbed_analysis_options statistics_options(const struct report_optio
                                           .group = is_grouped ? group_name : NULL,
                                           .group_context = (void *)group,
                                           .by = options->key,
+                                          .only_artifacts = options->artifacts,
                                           .skip_percentiles = !needs_percentiles(options, is_profile)};
 }
 
@@ -422,6 +427,14 @@ static const struct tool_option_scope scopes[] = {
     {'s', "trace, rtl-log", "bytes, live, peak, freed, temporary"},
 };
 
+/* --artifacts shows nothing else. */
+static const struct tool_option_scope of_artifacts[] = {
+    {OPTION_ALLOCATIONS, "allocations", NULL}, {OPTION_LEAKS, "allocations", NULL},
+    {OPTION_LIFETIMES, "allocations", NULL},   {OPTION_BY, "spans, allocations", NULL},
+    {OPTION_OVER_TIME, "spans", NULL},         {OPTION_ON_CPU, "spans", NULL},
+    {OPTION_PERCENT, "spans", NULL},
+};
+
 /* The same for the contents of a trace. If it has both spans and allocations, everything applies. */
 static const struct tool_option_scope contents[] = {
     {OPTION_BY, "allocations", "site, symbol, stack, size"},
@@ -451,14 +464,19 @@ static bool contents_apply(const struct report *report)
                        : has_allocations ? "allocations"
                        : has_counters    ? "counters"
                                          : "messages";
-    return (has_spans && has_allocations) ||
+    return (has_spans && has_allocations) || report->options->artifacts ||
            tool_options_apply(contents, sizeof contents / sizeof contents[0], what, report->path);
 }
 
 static int report_file(struct report_options *options, const char *path)
 {
     const struct tbed_format *format = tool_format(path);
-    if (!tool_options_apply(scopes, sizeof scopes / sizeof scopes[0], tool_format_name(format), path))
+    bool apply =
+        options->artifacts
+            ? tool_options_apply(of_artifacts, sizeof of_artifacts / sizeof of_artifacts[0], "artifacts",
+                                 path)
+            : tool_options_apply(scopes, sizeof scopes / sizeof scopes[0], tool_format_name(format), path);
+    if (!apply)
         return TOOL_TROUBLE;
     if (format != NULL && format->has_profile && !tool_filter_is_given(&options->filter) &&
         options->key == TBED_BY_LABEL && options->moment_count == 0)
@@ -592,6 +610,9 @@ static const char *take_option(struct report_options *options, int option, const
     case OPTION_ALLOCATIONS:
         options->allocations = true;
         return NULL;
+    case OPTION_ARTIFACTS:
+        options->artifacts = options->spans = true;
+        return NULL;
     case OPTION_NO_SYMBOLS:
         options->no_symbols = true;
         return NULL;
@@ -667,6 +688,7 @@ static int take_options(struct report_options *options, int argc, char **argv)
         {"columns", required_argument, NULL, OPTION_COLUMNS},
         {"spans", no_argument, NULL, OPTION_SPANS},
         {"allocations", no_argument, NULL, OPTION_ALLOCATIONS},
+        {"artifacts", no_argument, NULL, OPTION_ARTIFACTS},
         {"sort", required_argument, NULL, 's'},
         {"limit", required_argument, NULL, 'l'},
         {"percent-above", required_argument, NULL, OPTION_PERCENT},

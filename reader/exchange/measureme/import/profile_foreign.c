@@ -83,6 +83,20 @@ static void take_chunk(struct stat_worker *worker, size_t index)
     }
 }
 
+/* A profile has no index of its events, so their types and kinds have to be read, and nothing else. */
+static void take_artifacts(struct stat_worker *worker, size_t index)
+{
+    const struct foreign *foreign = worker->context;
+    struct mm_chunk chunk = mm_chunk_get(foreign->file, index);
+    struct mm_event event;
+    for (uint32_t i = 0; i < chunk.event_count; i++) {
+        mm_event_load(chunk.bytes + (size_t)i * chunk.event_nbytes, foreign->shape, &event);
+        if (event.type == MM_INTEGER && stat_kind(worker, event.kind) == STAT_ARTIFACT)
+            take_integer(worker, &event, place_of(&chunk, i));
+    }
+    worker->totals.event_count += chunk.event_count;
+}
+
 /* Counts are usually at a file's end, so most instants need not be read twice. */
 static void recount_chunk(struct stat_worker *worker, size_t index)
 {
@@ -174,7 +188,7 @@ static enum tbed_status make(struct mm_file *file, const struct tbed_analysis_op
     struct stat_source source = {
         .context = &foreign,
         .chunk_count = mm_chunk_count(file),
-        .take = take_chunk,
+        .take = options.only_artifacts ? take_artifacts : take_chunk,
         .recount = recount_chunk,
         .label_of = label_of,
         .resolution = !metadata.is_count && metadata.resolution_ns > 1 ? metadata.resolution_ns : 1,
