@@ -43,7 +43,7 @@ MAIN = "reader/tools/main.c"
 # The rooms of the libraries that are preloaded into other programs; see ninja/preload.ninja.
 PRELOADED = {
     "libtracebed-preload": ["writer/capture/shared", LAUNCH, "writer/capture/preload"],
-    "libtracebed-functions": ["writer/capture/shared", LAUNCH, "writer/capture/functions",
+    "libtracebed-functions": ["writer/capture/shared", LAUNCH, "writer/capture/values", "writer/capture/functions",
                               "writer/capture/entries"],
 }
 RUBY = "writer/capture/ruby/ext/tracebed"

@@ -217,3 +217,16 @@ bool tbed_debug_info_is_one_function(struct debug_info *info, uint64_t pc, uint6
     return function != NULL && other != NULL &&
            unit->ranges.items[function->first].scope == unit->ranges.items[other->first].scope;
 }
+
+bool tbed_debug_info_function(struct debug_info *info, uint64_t pc, Dwarf_Die *function_ret)
+{
+    struct debug_unit *unit = find_unit(info, pc);
+    if (unit == NULL)
+        return false;
+    tbed_debug_unit_walk(unit);
+    const struct function_range *function = find_function(unit, pc);
+    if (function == NULL || function->start != pc)
+        return false;
+    *function_ret = unit->scopes.items[unit->ranges.items[function->first].scope].die;
+    return true;
+}

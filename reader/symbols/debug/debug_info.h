@@ -73,6 +73,9 @@ size_t tbed_debug_info_frames(struct debug_info *info, uint64_t pc, struct debug
 /* True if both addresses are in the same function, perhaps in separate parts of it. */
 bool tbed_debug_info_is_one_function(struct debug_info *info, uint64_t pc, uint64_t other_pc);
 
+/* The entry of the function that begins at 'pc'. False: there is none. */
+bool tbed_debug_info_function(struct debug_info *info, uint64_t pc, Dwarf_Die *function_ret);
+
 /* debug_scopes.c: reads the unit's functions, once. */
 void tbed_debug_unit_walk(struct debug_unit *unit);
 
