@@ -152,11 +152,14 @@ void functions_patch_loaded(void)
 /* Behind that of the filter, before those of the program. */
 __attribute__((constructor(102))) static void start(void)
 {
+    struct functions_signals signals;
     uint8_t guard = preload_thread.guard;
     int saved_errno = errno;
+    functions_signals_block(&signals);
     preload_guard_set(&preload_thread, PRELOAD_APART);
     if (functions_entries_prepare((uintptr_t)functions_return_trampoline))
         functions_patch_loaded();
     preload_guard_set(&preload_thread, guard);
+    functions_signals_restore(&signals);
     errno = saved_errno;
 }

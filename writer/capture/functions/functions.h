@@ -168,7 +168,7 @@ extern bool functions_is_selective; /* some functions are excluded */
 
 /* Whether this function is recorded, at this depth of spans. 'thread' has the ranges of the modules. */
 bool functions_is_wanted(struct preload_thread *thread, uintptr_t function, uint32_t depth);
-/* The same at any depth, for places to be patched. */
+/* The same at any depth, for places to be patched. Signals are blocked. */
 bool functions_is_chosen(uintptr_t function);
 
 /* What the plan says of a function; NULL: the default holds. Signals are blocked: it may have to be requested. */
