@@ -174,6 +174,7 @@ enum tbed_record_type {
     TBED_RECORD_FRAMES = 14,
     TBED_RECORD_SERIES = 15,
     TBED_RECORD_LOST = 16,
+    TBED_RECORD_TYPES = 17,
 };
 
 struct tbed_disk_process {
@@ -241,7 +242,8 @@ struct tbed_disk_unload {
 };
 _Static_assert(sizeof(struct tbed_disk_unload) == 24, "section 8");
 
-struct tbed_disk_id_pair { /* (pc, line) in LINES, (id, string) in BIND_LIST, (location, parent) in STACKS */
+struct
+    tbed_disk_id_pair { /* (pc, line) in LINES, (id, string) in BIND_LIST, (location, parent) in STACKS, … */
     tbed_le32 first;
     tbed_le32 second;
 };
@@ -302,6 +304,14 @@ struct tbed_disk_stacks {
     struct tbed_disk_id_pair pairs[];
 };
 _Static_assert(sizeof(struct tbed_disk_stacks) == 16, "section 8");
+
+struct tbed_disk_types {
+    tbed_le64 head;
+    tbed_le32 first_id;
+    tbed_le32 count;
+    struct tbed_disk_id_pair pairs[]; /* (location or stack, type's name) */
+};
+_Static_assert(sizeof(struct tbed_disk_types) == 16, "section 8");
 
 struct tbed_disk_frame {
     tbed_le32 function_id;

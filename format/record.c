@@ -50,11 +50,12 @@ static const struct field_range field_ranges[] = {
     {FIELD(FRAMES, frames, location_id), 0, TBED_ID_MAX},
     {FIELD(SERIES, series, number), 1, UINT32_MAX},
     {FIELD(LOST, lost, kind), 0, TBED_BLOCK_CELLS},
+    {FIELD(TYPES, types, first_id), 0, TBED_ID_MAX},
 };
 
 static uint32_t least_nbytes(uint32_t type)
 {
-    static const uint8_t nbytes[TBED_RECORD_LOST + 1] = {
+    static const uint8_t nbytes[TBED_RECORD_TYPES + 1] = {
         [TBED_RECORD_PROCESS] = sizeof(struct tbed_disk_process),
         [TBED_RECORD_STREAM] = sizeof(struct tbed_disk_stream),
         [TBED_RECORD_NAME] = sizeof(struct tbed_disk_name),
@@ -71,8 +72,9 @@ static uint32_t least_nbytes(uint32_t type)
         [TBED_RECORD_FRAMES] = sizeof(struct tbed_disk_frames),
         [TBED_RECORD_SERIES] = sizeof(struct tbed_disk_series),
         [TBED_RECORD_LOST] = sizeof(struct tbed_disk_lost),
+        [TBED_RECORD_TYPES] = sizeof(struct tbed_disk_types),
     };
-    uint32_t least = type <= TBED_RECORD_LOST ? nbytes[type] : 0;
+    uint32_t least = type <= TBED_RECORD_TYPES ? nbytes[type] : 0;
     return least > TBED_RECORD_HEAD_NBYTES ? least : TBED_RECORD_HEAD_NBYTES;
 }
 
@@ -109,6 +111,7 @@ static const struct counted counted_parts[] = {
     {COUNTED(LINES, lines, count), sizeof(struct tbed_disk_id_pair), 0, 0},
     {COUNTED(BIND_LIST, bind_list, count), sizeof(struct tbed_disk_id_pair), 3, 0},
     {COUNTED(STACKS, stacks, count), sizeof(struct tbed_disk_id_pair), 3, 0},
+    {COUNTED(TYPES, types, count), sizeof(struct tbed_disk_id_pair), 3, 0},
     {COUNTED(FRAMES, frames, count), sizeof(struct tbed_disk_frame), 3, 8},
 };
 
@@ -207,6 +210,20 @@ static enum tbed_status check_stacks(const uint8_t *record, uint32_t first, uint
     return TBED_OK;
 }
 
+/* What has a type is not behind it, so nothing leads back to itself. */
+static enum tbed_status check_types(const uint8_t *record, uint32_t first, uint32_t count, uint64_t *detail)
+{
+    *detail = first;
+    if (!range_is_reserved(first, count))
+        return TBED_ERR_RECORD_RANGE;
+    for (uint32_t i = 0; i < count; i++) {
+        *detail = load32(record, sizeof(struct tbed_disk_types) + (size_t)i * 8);
+        if (*detail >= first + i && *detail <= TBED_ID_MAX_RESERVED)
+            return TBED_ERR_RECORD_RANGE;
+    }
+    return TBED_OK;
+}
+
 static enum tbed_status check_range(uint32_t first, uint32_t count, bool is_binding, uint64_t *detail)
 {
     *detail = first;
@@ -227,6 +244,8 @@ static enum tbed_status check_ranges(const uint8_t *record, uint64_t head, uint3
         return check_bind_list(record, count, detail);
     case TBED_RECORD_STACKS:
         return check_stacks(record, first, count, detail);
+    case TBED_RECORD_TYPES:
+        return check_types(record, first, count, detail);
     default:
         return TBED_OK;
     }

@@ -41,14 +41,14 @@ EXTENDED = {1: ("begin", "", "category"), 2: ("end", "begin_tick", ""), 3: ("ins
             20: ("resize", "address size", "")}
 
 # Record type: the meaning of each u32 from offset 8 on, as letters of FIELD_RANGES.
-UNIT, LINES, BIND, BIND_LIST, ANCHOR, STACKS, FRAMES, LOST = 4, 7, 8, 9, 10, 13, 14, 16
+UNIT, LINES, BIND, BIND_LIST, ANCHOR, STACKS, FRAMES, LOST, TYPES = 4, 7, 8, 9, 10, 13, 14, 16, 17
 RECORD_FIELDS = {1: "s..i...0", 2: "sst.i...", 3: "si..", UNIT: "i.kpii.b..", 5: "si......", 6: "si..", LINES: "i.",
                  BIND: "i.i0", BIND_LIST: ".0", ANCHOR: "......", 11: "ii00", 12: "s0..", STACKS: "i.",
-                 FRAMES: "i.", 15: "....s.", LOST: ".n........"}
+                 FRAMES: "i.", 15: "....s.", LOST: ".n........", TYPES: "i."}
 FIELD_RANGES = {".": (0, M32), "0": (0, 0), "s": (1, M32), "i": (0, ID_MAX), "k": (1, 2), "t": (1, 4), "p": (0, 31), "b": (0, 64), "n": (0, 4)}
 # Where the count is, the size of a counted item and, if an item consists of fields, their letters.
 COUNTED = {UNIT: (36, 1, ""), LINES: (12, 8, ".."), BIND_LIST: (8, 8, "ii"), STACKS: (12, 8, "ii"),
-           FRAMES: (12, 16, "ii.0")}
+           FRAMES: (12, 16, "ii.0"), TYPES: (12, 8, "ii")}
 
 
 def padded(nbytes):
@@ -92,7 +92,7 @@ class Trace:
         self.seen, self.good = set(), {}  # (kind, stream, sequence) of all blocks; of valid ones, with page and cell
         self.bad_parts = set()  # directory pages that are damaged
         self.strings = {}  # ordinal of a string page -> its string blocks
-        self.bindings, self.units = RangeMap(), RangeMap()  # the units, and the stacks
+        self.bindings, self.units = RangeMap(), RangeMap()  # the units, the stacks and the types
         self.lines, self.frames = {}, {}  # by unit; by id
         self.resolved = {}
         self.anchors = [(self.header.anchor_ticks, self.header.monotonic, self.header.realtime)]
@@ -393,9 +393,8 @@ def meaning(trace, id):
         return [bound], 0
     unit = trace.units.get(id)
     need(unit, "STRING_UNBOUND")
-    if len(unit) == 2:  # stacks
-        first, locations = unit
-        return [locations[id - first]], 0
+    if not isinstance(unit, Unit):  # stacks or types
+        return [unit[1][id - unit[0]]], 0
     return [unit.name, b"+0x%x" % pc_of(unit, id)], 2
 
 
@@ -436,14 +435,14 @@ def pc_of(unit, id):
 
 
 def follow(trace, id):
-    """Follows bindings and stacks from an id."""
+    """Follows bindings, stacks and types from an id."""
     seen = set()
     while id <= METADATA and id not in seen and len(seen) <= DEPTH_MAX:
         seen.add(id)
         unit = trace.units.get(id)
         if trace.bindings.get(id) is not None:
             id = trace.bindings.get(id)
-        elif unit is not None and len(unit) == 2:  # stacks
+        elif unit is not None and not isinstance(unit, Unit):  # stacks or types
             id = unit[1][id - unit[0]]
     return id
 
@@ -520,6 +519,8 @@ def read_record(trace, block, at):
             add_unit(trace, at)
         elif type == STACKS:
             add_stacks(trace, at)
+        elif type == TYPES:
+            add_types(trace, at)
         elif type == LOST:
             trace.lost.append(struct.unpack_from("<IIII", trace.data, at + 8))
         elif type == ANCHOR:
@@ -563,6 +564,22 @@ def add_stacks(trace, at):
     for i, parent in enumerate(numbers[1::2]):
         need(parent < first + i or parent == INVALID, "RECORD_RANGE")
     set_range(trace, first, count, (first, numbers[::2]))
+
+
+def add_types(trace, at):
+    first, count = struct.unpack_from("<2I", trace.data, at + 8)
+    numbers = struct.unpack_from("<%dI" % (2 * count), trace.data, at + 16)
+    for i, location in enumerate(numbers[::2]):
+        need(location < first + i or location >= RESERVED_END, "RECORD_RANGE")
+    set_range(trace, first, count, (first, numbers[::2], numbers[1::2]))
+
+
+def class_of(trace, id):
+    """Returns the field with the type of what is allocated, if the id has one."""
+    unit = trace.units.get(id) if id < RESERVED_END else None
+    is_typed = unit is not None and not isinstance(unit, Unit) and len(unit) == 3
+    type = unit[2][id - unit[0]] if is_typed else INVALID
+    return {"class": name_of(trace, type)} if type != INVALID else {}
 
 
 def set_range(trace, first, count, value):
@@ -697,6 +714,8 @@ def read_event(trace, block, at):
         block.last_tick = M64  # reported once
     if fields.pop("has_context", False) and "\x1e" in (name or ""):
         fields["context"] = name.split("\x1e")[0]
+    if type in ("alloc", "free", "realloc"):
+        more.update(class_of(trace, id))
     event = {"stream": block.stream, "tick": tick, "type": type, "id": id, "name": name, **more, **fields}
     return [event], 8 * nwords
 

@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 
-from decoder import list_trace, name_of, open_trace, split_components
+from decoder import class_of, list_trace, name_of, open_trace, split_components
 from decoder_file import BEGUN, BLOCK, CELLS, ENTRY, EVENTS, RECORDS, STRINGS, read_header, u32
 from xxh3 import xxh3_64
 
@@ -195,9 +195,17 @@ def frames(content):
     assert struct.unpack_from("<6I", content, 8) == (1010, 1, ID, INVALID, 7, 0)
 
 
+def types(content):
+    trace = trace_of(strings(), block(RECORDS, 2, EXAMPLES["unit"] + EXAMPLES["stacks"] + content))
+    assert list(list_trace(trace)) == [{"string": ID, "text": "hi"}]
+    assert name_of(trace, 2002) == name_of(trace, 2001) == "hi+0x1000"
+    assert class_of(trace, 2002) == {"class": "hi"} and class_of(trace, 2001) == {}
+    assert struct.unpack_from("<4I", content, 8) == (2002, 1, 2001, ID)
+
+
 EXAMPLE_TESTS = [string, entry, event_begin, event_end, event_time, event_alloc, event_instant, event_counter,
                  event_extended_end, event_leave, event_span, event_packed_message, event_packed_text, event_packed_begin, header,
-                 record_cell, unit, stacks, frames]
+                 record_cell, unit, stacks, frames, types]
 
 
 def check_example(name, test):

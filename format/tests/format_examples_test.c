@@ -232,6 +232,7 @@ static void record_examples_are_good_records(void **state)
     expect_record("unit", TBED_RECORD_UNIT);
     expect_record("stacks", TBED_RECORD_STACKS);
     expect_record("frames", TBED_RECORD_FRAMES);
+    expect_record("types", TBED_RECORD_TYPES);
 }
 
 int main(void)

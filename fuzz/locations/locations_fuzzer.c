@@ -11,6 +11,7 @@
 #include "fuzz/support/fuzz.h"
 
 #include <string.h>
+#include <tracebed/analysis.h>
 
 enum { IDS = 64, RECORDS_MAX = 100, LINES_MAX = 200 };
 
@@ -49,10 +50,10 @@ static uint32_t take_count(struct input *input)
 
 struct range {
     uint32_t first, count;
-    bool is_unit;
+    bool is_unit, has_types;
     uint32_t kind, shift;
     uint64_t base;
-    uint32_t pairs[16][2]; /* of stacks */
+    uint32_t pairs[16][2]; /* of stacks and types */
 };
 
 static struct model {
@@ -143,18 +144,23 @@ static void put_lines(struct input *input)
     }
 }
 
+/* Stacks, or types: what is first in a pair of these must be lower, as the parent of a stack. */
 static void put_stacks(struct input *input)
 {
-    struct range range = {.first = take_id(input), .count = take(input) % 4};
+    uint32_t first = take_id(input);
+    uint8_t choice = take(input);
+    struct range range = {.first = first, .count = choice % 4, .has_types = choice >= 128};
     uint32_t fields[2 + 6] = {range.first, range.count};
     bool bad = range.first > TBED_ID_MAX || !is_reserved(range.first, range.count);
     for (uint32_t i = 0; i < range.count; i++) {
-        uint32_t location = take_id(input), parent = take_id(input);
-        bad |= location > TBED_ID_MAX || (parent >= range.first + i && parent != TBED_ID_INVALID);
-        range.pairs[i][0] = fields[2 + 2 * i] = location;
-        range.pairs[i][1] = fields[3 + 2 * i] = parent;
+        uint32_t one = take_id(input), other = take_id(input);
+        bad |= one > TBED_ID_MAX || other > TBED_ID_MAX;
+        bad |= range.has_types ? one >= range.first + i && one <= TBED_ID_MAX_RESERVED
+                               : other >= range.first + i && other != TBED_ID_INVALID;
+        range.pairs[i][0] = fields[2 + 2 * i] = one;
+        range.pairs[i][1] = fields[3 + 2 * i] = other;
     }
-    put_record(TBED_RECORD_STACKS, fields, 2 + 2 * range.count);
+    put_record(range.has_types ? TBED_RECORD_TYPES : TBED_RECORD_STACKS, fields, 2 + 2 * range.count);
     if (!model.is_full && !is_refused(bad))
         keep_range(&range);
 }
@@ -195,6 +201,21 @@ static const struct range *find_range(uint32_t id)
     return NULL;
 }
 
+static void compare_pair(const struct tbed_reader *reader, uint32_t id, const struct range *range)
+{
+    uint32_t location = 0, other = 0;
+    const uint32_t *pair = range->pairs[id - range->first];
+    REQUIRE(tbed_typed_get(reader, id, &location, &other) == range->has_types);
+    if (range->has_types) {
+        REQUIRE(location == pair[0] && other == pair[1]);
+        const struct range *stack = find_range(pair[0]);
+        pair = stack != NULL && !stack->is_unit && !stack->has_types ? stack->pairs[pair[0] - stack->first]
+                                                                     : (uint32_t[]){pair[0], TBED_ID_INVALID};
+    }
+    REQUIRE(tbed_stack_get(reader, id, &location, &other));
+    REQUIRE(location == pair[0] && other == pair[1]);
+}
+
 static uint32_t find_line(uint32_t unit, uint64_t pc)
 {
     uint32_t best_pc = 0, line = 0;
@@ -212,20 +233,19 @@ static void compare_id(const struct tbed_reader *reader, uint32_t id)
     struct tbed_location location;
     struct tbed_frame_info frame;
     uint64_t pc;
-    uint32_t direct, parent;
+    uint32_t direct, other;
     const struct range *range = find_range(id);
     bool is_unit = range != NULL && range->is_unit, is_stack = range != NULL && !range->is_unit;
     REQUIRE(tbed_location_find(reader, id, &unit, &pc) == is_unit);
-    REQUIRE(tbed_stack_get(reader, id, &direct, &parent) == is_stack);
+    REQUIRE(tbed_stack_get(reader, id, &direct, &other) == is_stack);
+    REQUIRE(is_stack || !tbed_typed_get(reader, id, &direct, &other));
     if (is_unit) {
         REQUIRE(unit.first_id == range->first && unit.id_count == range->count);
         REQUIRE(pc == range->base + ((uint64_t)(id - range->first) << range->shift));
         REQUIRE(tbed_location_line(reader, &unit, pc) == find_line(range->first, pc));
     }
-    if (is_stack) {
-        REQUIRE(direct == range->pairs[id - range->first][0]);
-        REQUIRE(parent == range->pairs[id - range->first][1]);
-    }
+    if (is_stack)
+        compare_pair(reader, id, range);
     bool is_there = tbed_location_resolve(reader, id, &location);
     if (model.frame_counts[id] > 0)
         REQUIRE(is_there && location.source == TBED_FRAMES_GIVEN &&

@@ -129,6 +129,7 @@ static void record_sample(struct tbed_writer *writer)
     give(recorder, TBED_GIVEN_COUNTER, outer, 3000000);
     tbed_message_record(recorder, TBED_SEVERITY_WARNING, "a message", 9);
     tbed_alloc_record(recorder, stack, TBED_FUNCTION_MALLOC, 4096, 100);
+    tbed_alloc_record(recorder, tbed_typed_intern(writer, stack, outer), TBED_FUNCTION_NEW, 8192, 24);
     give(recorder, TBED_GIVEN_END, outer, 5000000);
     give(recorder, TBED_GIVEN_INSTANT, inner, 6000000);
     recorder = tbed_recorder_open_given(writer, "other", 2);

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 #include <time.h>
+#include <tracebed/analysis.h>
 
 #include "fuzz/support/fuzz.h"
 
@@ -138,7 +139,7 @@ static void walk_location(const struct tbed_reader *reader, uint32_t id)
 /* Every parent has a lower id, so walking a stack terminates. */
 static void walk_stack(const struct tbed_reader *reader, uint32_t id)
 {
-    uint32_t locations[64], location, parent, count = 0;
+    uint32_t locations[64], location, parent, type, count = 0;
     size_t few = tbed_stack_locations(reader, id, locations, 64);
     for (uint32_t at = id; tbed_stack_get(reader, at, &location, &parent); at = parent) {
         REQUIRE(count >= 64 || (count < few && locations[count] == location));
@@ -146,6 +147,10 @@ static void walk_stack(const struct tbed_reader *reader, uint32_t id)
         count++;
     }
     REQUIRE(few == (count < 64 ? count : 64));
+    if (tbed_typed_get(reader, id, &location, &type)) {
+        REQUIRE(count > 0 && (location < id || location > TBED_ID_MAX_RESERVED));
+        resolve(reader, type);
+    }
     if (count > 0) {
         resolve(reader, id);
         walk_location(reader, id);

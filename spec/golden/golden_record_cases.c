@@ -125,6 +125,66 @@ static void stacks_side_by_side(struct golden_file *file)
     golden_seal(&records);
 }
 
+static void add_types(struct golden_file *file, uint32_t first_id, uint32_t count, uint32_t location,
+                      uint32_t type)
+{
+    struct golden_block records = reopen_records(file);
+    GOLDEN_RECORD(&records, TBED_RECORD_TYPES, first_id, count, location, type);
+    golden_seal(&records);
+}
+
+static void type_count_too_high(struct golden_file *file)
+{
+    add_types(file, 100, 2, 1000, 42);
+}
+
+static void type_of_no_location(struct golden_file *file)
+{
+    add_types(file, 100, 1, TBED_ID_MAX + 1, 42);
+}
+
+static void type_with_wide_name(struct golden_file *file)
+{
+    add_types(file, 100, 1, 1000, TBED_ID_MAX + 1);
+}
+
+static void types_of_wide_id(struct golden_file *file)
+{
+    add_types(file, TBED_ID_MAX + 1, 0, 0, 0);
+}
+
+static void type_in_itself(struct golden_file *file)
+{
+    add_types(file, 2000, 1, 2000, 42);
+}
+
+static void type_past_reserved(struct golden_file *file)
+{
+    add_types(file, TBED_ID_METADATA, 1, TBED_ID_INVALID, 42);
+}
+
+static void type_in_unit(struct golden_file *file)
+{
+    add_types(file, 1015, 1, 1000, 42);
+}
+
+/* The second of two. */
+static void type_in_stacks(struct golden_file *file)
+{
+    struct golden_block records = reopen_records(file);
+    GOLDEN_RECORD(&records, TBED_RECORD_STACKS, 2000, 2, 1000, TBED_ID_INVALID, 1001, 2000);
+    GOLDEN_RECORD(&records, TBED_RECORD_TYPES, 2001, 1, 2000, 42);
+    golden_seal(&records);
+}
+
+static void types_side_by_side(struct golden_file *file)
+{
+    struct golden_block records = reopen_records(file);
+    GOLDEN_RECORD(&records, TBED_RECORD_TYPES, 1016, 1, 1015, TBED_ID_MAX); /* after the unit */
+    GOLDEN_RECORD(&records, TBED_RECORD_TYPES, TBED_ID_MAX_RESERVED, 1, TBED_ID_METADATA, 42);
+    golden_seal(&records);
+}
+
 static void add_frame(struct golden_file *file, uint32_t count, uint32_t function_id, uint32_t file_id,
                       uint32_t zero)
 {
@@ -183,6 +243,7 @@ const struct golden_case golden_record_cases[] = {
     {"RECORD_LENGTH-list", "RECORD_LENGTH@5424",
      .changes = {{AT_LOAD, 8, TBED_RECORD_BIND_LIST | UINT64_C(40) << 32}, {AT_LOAD + 8, 4, 0x20000000}}},
     {"RECORD_LENGTH-stacks", "RECORD_LENGTH@5568", .edit = stack_count_too_high},
+    {"RECORD_LENGTH-types", "RECORD_LENGTH@5568", .edit = type_count_too_high},
     {"RECORD_LENGTH-frames", "RECORD_LENGTH@5568", .edit = frame_count_too_high},
     {"RECORD_FIELD", "RECORD_FIELD@5344", 0, 1, 0, FIELD(AT_BIND, bind, zero, 1)},
     {"RECORD_FIELD-head", "RECORD_FIELD@5344", 0, 1, 0, HEAD(AT_BIND, TBED_RECORD_BIND, 24, 1)},
@@ -203,6 +264,9 @@ const struct golden_case golden_record_cases[] = {
     {"RECORD_FIELD-end", "RECORD_FIELD@5544", FIELD(AT_END, end, zero, 1)},
     {"RECORD_FIELD-stack", "RECORD_FIELD@5568", .edit = stack_without_location},
     {"RECORD_FIELD-parent", "RECORD_FIELD@5568", .edit = stack_with_wide_parent},
+    {"RECORD_FIELD-types", "RECORD_FIELD@5568", .edit = types_of_wide_id},
+    {"RECORD_FIELD-type_location", "RECORD_FIELD@5568", .edit = type_of_no_location},
+    {"RECORD_FIELD-type", "RECORD_FIELD@5568", .edit = type_with_wide_name},
     {"RECORD_FIELD-frames", "RECORD_FIELD@5568", .edit = frames_of_wide_id},
     {"RECORD_FIELD-frame_function", "RECORD_FIELD@5568", .edit = frame_with_wide_function},
     {"RECORD_FIELD-frame_file", "RECORD_FIELD@5568", .edit = frame_with_wide_file},
@@ -224,5 +288,10 @@ const struct golden_case golden_record_cases[] = {
     {"RECORD_RANGE-parent", "RECORD_RANGE@5568", .edit = stack_of_itself},
     {"RECORD_RANGE-regular_parent", "RECORD_RANGE@5568", .edit = stack_with_regular_parent},
     {"RECORD_RANGE-stacks-not_yet", "-", .edit = stacks_side_by_side},
+    {"RECORD_RANGE-types", "RECORD_RANGE@5568", .edit = type_past_reserved},
+    {"RECORD_RANGE-type_location", "RECORD_RANGE@5568", .edit = type_in_itself},
+    {"RECORD_RANGE-type_in_unit", "RECORD_RANGE@5568", .edit = type_in_unit},
+    {"RECORD_RANGE-type_in_stacks", "RECORD_RANGE@5600", .edit = type_in_stacks},
+    {"RECORD_RANGE-types-not_yet", "-", .edit = types_side_by_side},
     {.name = NULL},
 };

@@ -357,6 +357,16 @@ static void put_stacks(struct golden_block *records, const uint32_t names[3])
     GOLDEN_RECORD(records, TBED_RECORD_FRAMES, 2000, 0);
 }
 
+/* 4000 in a stack, 4001 at a location, 4002 nowhere, 4003 without a name; 4004 has a type already; 4005 is bound. */
+static void put_types(struct golden_block *records, const uint32_t names[3])
+{
+    GOLDEN_RECORD(records, TBED_RECORD_TYPES, 4000, 6, 3003, names[0], 2000, names[1], TBED_ID_INVALID,
+                  names[0], 1000, TBED_ID_INVALID, 4000, names[1], 1001, names[0]);
+    GOLDEN_RECORD(records, TBED_RECORD_TYPES, 4006, 0); /* none */
+    GOLDEN_RECORD(records, TBED_RECORD_STACKS, 4006, 2, 4001, 4000, 1001, 4001);
+    GOLDEN_RECORD(records, TBED_RECORD_BIND, 4005, 1, names[2], 0); /* what is bound wins over the place */
+}
+
 static void put_later_records(struct golden_block *records, uint32_t name)
 {
     GOLDEN_RECORD(records, 100, 1, 2, 3, 4);
@@ -400,6 +410,7 @@ static void write_records(const char *folder)
                   GOLDEN_U64(GOLDEN_FIRST_TICK + 3)); /* nor this one */
     put_units(&records, names);
     put_stacks(&records, names);
+    put_types(&records, names);
     put_later_records(&records, names[2]);
     put_clock_records(&records);
     GOLDEN_RECORD(&records, TBED_RECORD_COUNTER, names[0], names[1], 0, 0);
@@ -412,11 +423,13 @@ static void write_records(const char *folder)
                                    43,   3001, 3002, 3003, 3004, 3005, 3006};
     for (uint32_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
         golden_event(&events, TBED_TAG_INSTANT, ids[i], i);
+    for (uint32_t id = 4000; id < 4008; id++)
+        golden_pair(&events, id, id - 3980, id < 4007 ? TBED_PAIR_ALLOC : TBED_PAIR_FREE, id);
     golden_seal(&events);
-    golden_counts(&file, 5, 1, 4000);
+    golden_counts(&file, 5, 1, 4008);
     golden_shut(&file);
     golden_file_write(&file, folder, "records");
-    golden_expect(folder, "valid/records - 3 3 15");
+    golden_expect(folder, "valid/records - 3 4 23");
 }
 
 /* ---- interrupted.tbed: what a killed writer leaves: an unfinished record in a block of each kind ---- */

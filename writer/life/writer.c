@@ -223,6 +223,7 @@ void tbed_writer_close(struct tbed_writer *writer)
     tbed_lock_give(&file->live->rotate_lock);
     tbed_intern_close(store);
     tbed_stacks_forget(store);
+    tbed_types_forget(store);
     tbed_cancel_restore(cancel_state);
 }
 
@@ -234,5 +235,6 @@ void tbed_writer_free(struct tbed_writer *writer)
         return;
     tbed_intern_free(store);
     tbed_stacks_free(store);
+    tbed_types_free(store);
     writer_free(writer);
 }

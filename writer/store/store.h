@@ -45,6 +45,7 @@ struct tbed_store {
     uint32_t spare_stream; /* a number whose STREAM record could not be stored; 0: none */
     struct tbed_intern intern;
     struct tbed_table *stacks; /* stack_write.c; NULL: none yet; atomic */
+    struct tbed_table *types;  /* type_write.c; the same */
 };
 
 /* NULL stays NULL. */

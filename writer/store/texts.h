@@ -1,5 +1,5 @@
 /*
- * Strings and call stacks.
+ * Strings, call stacks and types.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -41,5 +41,9 @@ void tbed_intern_free(struct tbed_store *store);
 /* The memory of known stacks goes; a thread that is still looking finds nothing. */
 void tbed_stacks_forget(struct tbed_store *store);
 void tbed_stacks_free(struct tbed_store *store);
+
+/* ---- type_write.c; the same for types ---- */
+void tbed_types_forget(struct tbed_store *store);
+void tbed_types_free(struct tbed_store *store);
 
 #endif

@@ -10,6 +10,7 @@
 #include "reader/analysis/memory/stack_sites.h"
 #include "reader/analysis/shared/named.h"
 #include "reader/core/base/workers.h"
+#include "reader/core/names/id_info.h"
 #include "reader/core/records/metadata.h"
 
 #include <inttypes.h>
@@ -364,15 +365,33 @@ static bool add_sites(struct tbed_allocations *allocations, const struct allocat
     return !lifetimes->is_out_of_memory;
 }
 
+/* The name of a type. INVALID: blocks without one. */
+static size_t name_type(void *context, uint32_t id, char *buffer, size_t buffer_nbytes)
+{
+    if (id == TBED_ID_INVALID)
+        return (size_t)snprintf(buffer, buffer_nbytes, "(unknown)");
+    return tbed_id_spell(context, id, TBED_NAME_ALL, buffer, buffer_nbytes);
+}
+
+static uint32_t type_of(const struct tbed_reader *reader, uint32_t id)
+{
+    uint32_t location, type;
+    return tbed_typed_get(reader, id, &location, &type) ? type : TBED_ID_INVALID;
+}
+
 /* The sites of all heaps with their names, sorted. NULL: no memory. */
 static struct named *name_sites(struct tbed_allocations *allocations, struct heap_site *const *sites,
                                 size_t count, const struct allocation_work *shared)
 {
     struct named *names = calloc(count + 1, sizeof *names);
+    struct tbed_analysis_options by_class = {.name = name_type, .name_context = shared->reader};
+    bool has_types = shared->options->by_class;
     for (size_t i = 0; names != NULL && i < count; i++)
-        names[i] = (struct named){.thing = sites[i], .id = sites[i]->id};
+        names[i] = (struct named){.thing = sites[i],
+                                  .id = has_types ? type_of(shared->reader, sites[i]->id) : sites[i]->id};
     if (names != NULL &&
-        tbed_named_resolve(&allocations->texts, shared->reader, shared->options, names, count) != TBED_OK) {
+        tbed_named_resolve(&allocations->texts, shared->reader, has_types ? &by_class : shared->options,
+                           names, count) != TBED_OK) {
         free(names);
         return NULL;
     }
@@ -554,7 +573,8 @@ enum tbed_status tbed_allocations_make(struct tbed_reader *reader, const struct 
     struct allocation_work shared = {.reader = reader};
     enum tbed_status status = tbed_analysis_options_load(given, &options);
     if (status == TBED_OK && (tbed_filter_has_labels(options.filter) ||
-                              (options.by_size && (options.by_stack || options.suppressions != NULL))))
+                              (options.by_size && (options.by_stack || options.suppressions != NULL)) ||
+                              (options.by_class && (options.by_stack || options.by_size))))
         status = TBED_ERR_ARGUMENT;
     if (status != TBED_OK)
         return status;

@@ -72,7 +72,7 @@ static bool number_stacks(struct stacks *stacks)
     return stacks->first != NULL && stacks->node_of != NULL;
 }
 
-/* Finds the record of a stack. Most are in that of the one before. False: the id is no stack. */
+/* Finds the record of a stack, or of a type. Most are in that of the one before. False: the id is neither. */
 static bool record_find(struct stacks *stacks, uint32_t id)
 {
     const struct tbed_vector *records = &stacks->reader->metadata->stacks;
@@ -86,20 +86,27 @@ static bool record_find(struct stacks *stacks, uint32_t id)
     return true;
 }
 
+static struct tbed_disk_id_pair pair_of(const struct tbed_keyed_stacks *stacks, uint32_t index)
+{
+    struct tbed_disk_id_pair pair;
+    memcpy(&pair, stacks->pairs + index * sizeof pair, sizeof pair);
+    return pair;
+}
+
 /* The location of a stack, its parent and where its node is kept. An id that is no stack is a location: NULL. */
 static uint32_t *stack_look_up(struct stacks *stacks, uint32_t id, uint32_t *location_ret,
                                uint32_t *parent_ret)
 {
     const struct tbed_keyed_stacks *items = stacks->reader->metadata->stacks.items;
-    if (!record_find(stacks, id)) {
+    uint32_t type;
+    tbed_typed_get(stacks->reader, id, &id, &type);
+    if (!record_find(stacks, id) || items[stacks->record].has_types) {
         *location_ret = id;
         *parent_ret = TBED_ID_INVALID;
         return NULL;
     }
     uint32_t index = id - items[stacks->record].keyed.key;
-    const uint8_t *pairs = items[stacks->record].pairs;
-    struct tbed_disk_id_pair pair;
-    memcpy(&pair, pairs + index * sizeof pair, sizeof pair);
+    struct tbed_disk_id_pair pair = pair_of(&items[stacks->record], index);
     uint32_t parent = tbed_le32_load(pair.second);
     *location_ret = tbed_le32_load(pair.first);
     *parent_ret = parent < id ? parent : TBED_ID_INVALID; /* so there is no circle */

@@ -108,7 +108,7 @@ void tbed_reader_info_sized(const struct tbed_reader *reader, struct tbed_trace_
     };
     const struct tbed_keyed_stacks *stacks = reader->metadata->stacks.items;
     for (size_t i = 0; i < reader->metadata->stacks.count; i++)
-        info.stack_count += stacks[i].count;
+        info.stack_count += stacks[i].has_types ? 0 : stacks[i].count;
     memcpy(info.clock_unit, reader->header.clock_unit, sizeof info.clock_unit);
     for (size_t i = 0; i < TBED_DROP_CAUSE_COUNT && reader->has_counters; i++)
         info.drops[i] = tbed_word_load(&header->drops[i]);

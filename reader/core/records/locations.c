@@ -1,9 +1,9 @@
 /*
- * What the file itself records about a location: its unit and line, stored frames, call stacks.
+ * What the file itself records about a location: its unit and line, stored frames, call stacks, types.
  *
  * Debug information is read by tracebed/symbols.h.
  *
- * Source: spec/format.md, sections 8.2 and 8.5.
+ * Source: spec/format.md, sections 8.2, 8.5 and 8.8.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,10 +14,17 @@
 #include "reader/core/file/reader_state.h"
 #include "reader/core/records/metadata.h"
 
-/* ---- Call stacks ---- */
+#include <tracebed/analysis.h>
 
-bool tbed_stack_get(const struct tbed_reader *reader, uint32_t id, uint32_t *location_ret,
-                    uint32_t *parent_ret)
+/* ---- Call stacks and types ---- */
+
+/* A pair of a STACKS or TYPES record. */
+struct pair {
+    uint32_t id, first, second;
+    bool has_type;
+};
+
+static bool pair_find(const struct tbed_reader *reader, uint32_t id, struct pair *pair_ret)
 {
     const struct tbed_keyed_stacks *stacks = reader->metadata->stacks.items;
     size_t count = tbed_keyed_count_up_to(&reader->metadata->stacks, sizeof *stacks, id);
@@ -26,9 +33,35 @@ bool tbed_stack_get(const struct tbed_reader *reader, uint32_t id, uint32_t *loc
     stacks += count - 1;
     const struct tbed_disk_id_pair *pair =
         (const struct tbed_disk_id_pair *)stacks->pairs + (id - stacks->keyed.key);
-    uint32_t parent = tbed_le32_load(pair->second);
-    *location_ret = tbed_le32_load(pair->first);
-    *parent_ret = parent < id ? parent : TBED_ID_INVALID;
+    *pair_ret =
+        (struct pair){id, tbed_le32_load(pair->first), tbed_le32_load(pair->second), stacks->has_types};
+    if (stacks->has_types && pair_ret->first >= id && pair_ret->first <= TBED_ID_MAX_RESERVED)
+        pair_ret->first = TBED_ID_INVALID;
+    if (!stacks->has_types && pair_ret->second >= id)
+        pair_ret->second = TBED_ID_INVALID;
+    return true;
+}
+
+bool tbed_stack_get(const struct tbed_reader *reader, uint32_t id, uint32_t *location_ret,
+                    uint32_t *parent_ret)
+{
+    struct pair pair, stack;
+    if (!pair_find(reader, id, &pair))
+        return false;
+    if (pair.has_type && pair_find(reader, pair.first, &stack) && !stack.has_type)
+        pair = stack;
+    *location_ret = pair.first;
+    *parent_ret = pair.has_type ? TBED_ID_INVALID : pair.second;
+    return true;
+}
+
+bool tbed_typed_get(const struct tbed_reader *reader, uint32_t id, uint32_t *location_ret, uint32_t *type_ret)
+{
+    struct pair pair;
+    if (!pair_find(reader, id, &pair) || !pair.has_type)
+        return false;
+    *location_ret = pair.first;
+    *type_ret = pair.second;
     return true;
 }
 
@@ -43,11 +76,16 @@ size_t tbed_stack_locations(const struct tbed_reader *reader, uint32_t id, uint3
 
 bool tbed_id_follow(const struct tbed_reader *reader, uint32_t id, uint32_t *next_ret)
 {
-    uint32_t parent;
-    return tbed_binding_find(reader->metadata, id, next_ret) || tbed_stack_get(reader, id, next_ret, &parent);
+    struct pair pair;
+    if (tbed_binding_find(reader->metadata, id, next_ret))
+        return true;
+    bool is_found = pair_find(reader, id, &pair);
+    if (is_found)
+        *next_ret = pair.first;
+    return is_found;
 }
 
-/* A binding may refer to another binding, up to the same limit as in a walk. A stack refers to its location. */
+/* A binding may refer to another binding, up to the same limit as in a walk. A stack refers to its location, and so does an id with a type. */
 enum tbed_status tbed_bindings_follow(const struct tbed_reader *reader, uint32_t *id)
 {
     uint32_t seen[TBED_STRING_DEPTH_MAX];

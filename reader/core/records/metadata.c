@@ -157,13 +157,13 @@ static bool take_lines(struct intake *intake)
     return true;
 }
 
-static bool take_stacks(struct intake *intake)
+static bool take_stacks(struct intake *intake, bool has_types)
 {
     const struct tbed_disk_stacks *disk = (const struct tbed_disk_stacks *)intake->record;
     struct tbed_keyed_stacks *stacks = tbed_vector_push(&intake->metadata->stacks, sizeof *stacks);
     if (stacks != NULL)
         *stacks = (struct tbed_keyed_stacks){intake->keyed, intake->record + sizeof *disk,
-                                             pair_count(intake, LOAD32(disk, count))};
+                                             pair_count(intake, LOAD32(disk, count)), has_types};
     return stacks != NULL;
 }
 
@@ -238,7 +238,9 @@ static bool take(struct intake *intake, uint32_t type)
     case TBED_RECORD_END:
         return take_value(intake, &metadata->ends, 0, LOAD64(end, tick));
     case TBED_RECORD_STACKS:
-        return take_stacks(intake);
+        return take_stacks(intake, false);
+    case TBED_RECORD_TYPES:
+        return take_stacks(intake, true);
     case TBED_RECORD_FRAMES:
         return take_frames(intake);
     case TBED_RECORD_SERIES:

@@ -35,10 +35,11 @@ struct tbed_line { /* applies from 'pc' of a unit on */
     uint32_t order; /* in file order: the last one for a pc counts */
 };
 
-struct tbed_keyed_stacks {
+struct tbed_keyed_stacks {   /* STACKS, or TYPES */
     struct tbed_keyed keyed; /* by the first id */
     const uint8_t *pairs;    /* struct tbed_disk_id_pair, into the map */
     uint32_t count;
+    bool has_types; /* the pairs are a location or stack, and a type */
 };
 
 struct tbed_keyed_frames {

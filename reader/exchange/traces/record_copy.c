@@ -232,7 +232,7 @@ static void copy_code(struct records_out *out, struct copy_source *source)
     copy_lines(out, source);
 }
 
-/* ---- Stacks and frames ---- */
+/* ---- Stacks, types and frames ---- */
 
 static struct tbed_disk_id_pair pair_at(const uint8_t *pairs, size_t index)
 {
@@ -253,8 +253,9 @@ static void copy_stacks(struct records_out *out, struct copy_source *source,
 {
     for (uint32_t i = 0; i < stacks->count;) {
         uint32_t left = stacks->count - i, count = left < PAIRS_MAX ? left : PAIRS_MAX;
-        struct tbed_disk_stacks *record = tbed_records_out_put(
-            out, TBED_RECORD_STACKS, sizeof *record + count * sizeof(struct tbed_disk_id_pair));
+        struct tbed_disk_stacks *record =
+            tbed_records_out_put(out, stacks->has_types ? TBED_RECORD_TYPES : TBED_RECORD_STACKS,
+                                 sizeof *record + count * sizeof(struct tbed_disk_id_pair));
         if (record == NULL)
             return;
         record->first_id = id_of(out, source, stacks->keyed.key + i);

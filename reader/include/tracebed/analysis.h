@@ -89,6 +89,8 @@ struct tbed_analysis_options {
     bool count_off_cpu, without_off_cpu;
     /* For statistics of foreign files read in place: there are only artifacts; all other events are just counted. */
     bool only_artifacts;
+    /* For allocations: sites are types of objects; not with 'by_stack' or 'by_size'. */
+    bool by_class;
 };
 
 /*
@@ -485,6 +487,10 @@ const struct tbed_stack_row *tbed_stacks_row(const struct tbed_stacks *stacks, s
 
 /* ---- Allocations ---- */
 
+/* The location or stack of an id with a type (section 8.8), and the id of the type's name. False: it has no type. */
+bool tbed_typed_get(const struct tbed_reader *reader, uint32_t id, uint32_t *location_ret,
+                    uint32_t *type_ret);
+
 struct tbed_allocations;
 
 /*
@@ -544,7 +550,8 @@ struct tbed_allocation_moment {
 struct tbed_allocation_site {
     const char *name; /* terminated; NULL with 'by_stack': tbed_stack_locations() has the frames of 'id' */
     size_t name_nbytes;
-    uint32_t id;                      /* the lowest id with this name, or whose frames have these names */
+    uint32_t
+        id; /* the lowest id with this name, or whose frames have these names; 'by_class': of the type's name */
     struct tbed_allocation_sums sums; /* over all processes */
     uint64_t leak_count, leak_nbytes; /* live, and not suppressed */
     /* With 'by_size': of its blocks. The name is "33 to 64"; 'id' is INVALID. */

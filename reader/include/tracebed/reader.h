@@ -173,7 +173,7 @@ uint32_t tbed_location_line(const struct tbed_reader *reader, const struct tbed_
 /*
  * A call stack (section 8.5): the location of its innermost frame, and the stack of its caller, which is TBED_ID_INVALID
  * for the outermost frame. A parent's id is lower than that of its stack, so following parents always ends. Returns false
- * if 'id' is not a stack.
+ * if 'id' is not a stack. An id with a type reads as its stack; if it has a location instead, as that one frame.
  */
 bool tbed_stack_get(const struct tbed_reader *reader, uint32_t id, uint32_t *location_ret,
                     uint32_t *parent_ret);

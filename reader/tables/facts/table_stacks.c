@@ -8,6 +8,8 @@
 #include "reader/core/file/reader_state.h"
 #include "reader/core/records/metadata.h"
 
+#include <tracebed/analysis.h>
+
 enum {
     ID,
     PARENT_ID,
@@ -39,14 +41,27 @@ static const struct tbed_keyed_stacks *range_of(const struct tbed_reader *reader
     return (const struct tbed_keyed_stacks *)reader->metadata->stacks.items + index;
 }
 
+/* A caller with a type is the stack that has it. */
+static uint32_t without_type(const struct tbed_reader *reader, uint32_t id)
+{
+    uint32_t location, type;
+    return tbed_typed_get(reader, id, &location, &type) ? location : id;
+}
+
+static bool is_stack(const struct tbed_reader *reader, uint32_t id)
+{
+    uint32_t location, parent;
+    return tbed_stack_get(reader, id, &location, &parent) && without_type(reader, id) == id;
+}
+
 /* ---- Depths ---- */
 
 /* A parent has a lower id, so its depth is known. */
 static uint32_t depth_of(const struct tbed_reader *reader, const size_t *bases, const uint32_t *depths,
                          uint32_t parent)
 {
-    uint32_t location, above;
-    if (!tbed_stack_get(reader, parent, &location, &above))
+    parent = without_type(reader, parent);
+    if (!is_stack(reader, parent))
         return 0;
     size_t index =
         tbed_keyed_count_up_to(&reader->metadata->stacks, sizeof(struct tbed_keyed_stacks), parent) - 1;
@@ -98,10 +113,11 @@ static void close_stacks(struct tbed_scan *scan)
 
 static void put(struct table_rows *rows, const struct tbed_reader *reader, uint32_t id, uint32_t depth)
 {
-    uint32_t location = TBED_ID_INVALID, parent = TBED_ID_INVALID, above;
+    uint32_t location = TBED_ID_INVALID, parent = TBED_ID_INVALID;
     tbed_stack_get(reader, id, &location, &parent);
+    parent = without_type(reader, parent);
     table_put_i64(rows, ID, id);
-    if (parent != TBED_ID_INVALID && tbed_stack_get(reader, parent, &above, &above))
+    if (is_stack(reader, parent))
         table_put_i64(rows, PARENT_ID, parent);
     else
         tbed_table_put_null(rows, PARENT_ID);
@@ -121,7 +137,8 @@ static size_t collect(const struct tbed_scan *scan, struct state *state, uint32_
     while (count < TBED_BATCH_ROWS_MAX && state->range < scan->reader->metadata->stacks.count) {
         const struct tbed_keyed_stacks *range = range_of(scan->reader, state->range);
         int64_t first = range->keyed.key;
-        if (state->at == range->count || least >= first + range->count || greatest < first) {
+        if (range->has_types || state->at == range->count || least >= first + range->count ||
+            greatest < first) {
             state->base += range->count;
             state->range++;
             state->at = 0;

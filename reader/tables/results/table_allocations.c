@@ -21,6 +21,7 @@ enum {
     KIND,
     SITE,
     STACK_ID,
+    TYPE,
     STREAM,
     TID,
     THREAD,
@@ -48,6 +49,7 @@ static const struct tbed_column columns[COLUMN_COUNT] = {
     [SITE] = {"site", TBED_COLUMN_NAME, NULL, "the place in code that allocated it, as in sites", false},
     [STACK_ID] = {"stack_id", TBED_COLUMN_I64, NULL, "the call stack that allocated it; NULL: not recorded",
                   false},
+    [TYPE] = {"class", TBED_COLUMN_NAME, NULL, "the type or class of the object; NULL: not recorded", false},
     [STREAM] = {"track", TBED_COLUMN_I64, NULL, "the id of the thread that allocated it", false},
     [TID] = {"tid", TBED_COLUMN_I64, NULL, "the system's number of this thread; NULL: unknown", false},
     [THREAD] = {"thread", TBED_COLUMN_NAME, NULL, "its name; NULL: none", false},
@@ -114,12 +116,14 @@ static void put_process(struct table_rows *rows, const struct tbed_reader *reade
 
 static void put_site(struct table_rows *rows, const struct tbed_reader *reader, uint32_t id)
 {
-    uint32_t location, parent;
+    uint32_t location, parent, stack = id, type = TBED_ID_INVALID;
     tbed_table_put_id(rows, SITE, reader, id);
-    if (tbed_stack_get(reader, id, &location, &parent))
-        table_put_i64(rows, STACK_ID, id);
+    tbed_typed_get(reader, id, &stack, &type);
+    if (tbed_stack_get(reader, stack, &location, &parent))
+        table_put_i64(rows, STACK_ID, stack);
     else
         tbed_table_put_null(rows, STACK_ID);
+    tbed_table_put_id(rows, TYPE, reader, type);
     tbed_facts_put_place(rows, PLACE, reader, id);
 }
 

@@ -357,6 +357,7 @@ static void impossible_lengths_are_refused(void **state)
     expect_length_damage(TBED_RECORD_END, 16);
     expect_length_damage(TBED_RECORD_STACKS, 8);
     expect_length_damage(TBED_RECORD_FRAMES, 8);
+    expect_length_damage(TBED_RECORD_TYPES, 8);
 }
 
 #define EXPECT_DAMAGE(status, type, ...)                                                                     \
@@ -375,6 +376,7 @@ static void counts_that_do_not_fit_are_refused(void **state)
     EXPECT_DAMAGE(LENGTH, TBED_RECORD_BIND_LIST, 0x20000000, 0, 1, 1); /* times 8 is 2^32 */
     EXPECT_DAMAGE(LENGTH, TBED_RECORD_UNIT, 1, 1, 1, 0, 1, 1, 0, 9, 0, 0, 1, 1);
     EXPECT_DAMAGE(LENGTH, TBED_RECORD_STACKS, 1, 0x20000001, 1, TBED_ID_INVALID);
+    EXPECT_DAMAGE(LENGTH, TBED_RECORD_TYPES, 1, 0x20000001, 1, 1);
     EXPECT_DAMAGE(LENGTH, TBED_RECORD_FRAMES, 1, 0x10000001, 1, 1, 1, 0); /* times 16 is 2^32 + 16 */
 }
 
@@ -413,6 +415,8 @@ static void fields_out_of_range_are_refused(void **state)
     EXPECT_DAMAGE(FIELD, TBED_RECORD_END, 1, 1, 0, 0);
     EXPECT_DAMAGE(FIELD, TBED_RECORD_STACKS, 1, 1, 0x40000000, TBED_ID_INVALID);
     EXPECT_DAMAGE(FIELD, TBED_RECORD_STACKS, 1, 1, 1, 0x40000000);
+    EXPECT_DAMAGE(FIELD, TBED_RECORD_TYPES, 1, 1, 0x40000000, 1);
+    EXPECT_DAMAGE(FIELD, TBED_RECORD_TYPES, 1, 1, TBED_ID_INVALID, 0x40000000);
     EXPECT_DAMAGE(FIELD, TBED_RECORD_FRAMES, 0x40000000, 0);
     EXPECT_DAMAGE(FIELD, TBED_RECORD_FRAMES, 1, 2, 1, 1, 1, 0, 0x40000000, 1, 1, 0);
     EXPECT_DAMAGE(FIELD, TBED_RECORD_FRAMES, 1, 1, 1, 0x40000000, 1, 0);
@@ -434,6 +438,9 @@ static void ranges_outside_the_reserved_ids_are_refused(void **state)
     EXPECT_DAMAGE(RANGE, TBED_RECORD_STACKS, 0x1FFFFFFF, 2, 1, 1, 1, 1);
     EXPECT_DAMAGE(RANGE, TBED_RECORD_STACKS, 10, 2, 1, 9, 1, 11);
     EXPECT_DAMAGE(RANGE, TBED_RECORD_STACKS, 10, 1, 1, TBED_ID_METADATA);
+    EXPECT_DAMAGE(RANGE, TBED_RECORD_TYPES, 0x1FFFFFFF, 2, 1, 1, 1, 1);
+    EXPECT_DAMAGE(RANGE, TBED_RECORD_TYPES, 10, 1, 10, 1);
+    EXPECT_DAMAGE(RANGE, TBED_RECORD_TYPES, 10, 2, 9, 1, 0x1FFFFFFF, 1);
 }
 
 /* Compares with the obvious algorithm: takes units and stacks one by one, and compares each with all kept so far. */

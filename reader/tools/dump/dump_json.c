@@ -6,6 +6,7 @@
 #include "reader/tools/dump/dump.h"
 
 #include <string.h>
+#include <tracebed/analysis.h>
 
 /* 'id' is the stored 64-bit value, of which an id uses 30 bits. */
 static void put_id(struct dump *dump, const char *key, uint64_t id)
@@ -62,6 +63,13 @@ static void put_arguments(struct dump *dump, const struct tbed_event *event)
     tbed_json_array_close(&dump->out);
 }
 
+static void put_class(struct dump *dump, uint32_t id)
+{
+    uint32_t location, type;
+    if (tbed_typed_get(dump->reader, id, &location, &type) && type != TBED_ID_INVALID)
+        tool_json_name(&dump->out, "class", dump->reader, type);
+}
+
 static void put_memory(struct dump *dump, const struct tbed_event *event)
 {
     struct tbed_json *out = &dump->out;
@@ -70,6 +78,7 @@ static void put_memory(struct dump *dump, const struct tbed_event *event)
         tbed_json_u64(out, "size", event->of.alloc.size);
     if (event->extended && event->type != TBED_EVENT_RESIZE)
         tbed_json_u64(out, "allocator", event->of.alloc.function);
+    put_class(dump, event->id);
 }
 
 static void put_realloc(struct dump *dump, const struct tbed_event *event)
@@ -79,6 +88,7 @@ static void put_realloc(struct dump *dump, const struct tbed_event *event)
     tbed_json_u64(out, "address", event->of.realloc.address);
     tbed_json_u64(out, "size", event->of.realloc.size);
     tbed_json_u64(out, "begin_tick", event->of.realloc.begin_tick);
+    put_class(dump, event->id);
 }
 
 static void put_category(struct dump *dump, uint32_t category)

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <tracebed/analysis.h>
 
 #define LABEL_COLUMNS_MAX 24
 #define TYPE_COLUMNS      11 /* "async_begin" */
@@ -288,6 +289,19 @@ static void say_function(struct dump *dump, const struct tbed_event *event)
     }
 }
 
+/* Where memory was allocated, and for an object of which type. */
+static void say_allocation_site(struct dump *dump, uint32_t id)
+{
+    uint32_t location, type;
+    say(dump, "  ");
+    say_name(dump, id);
+    if (!tbed_typed_get(dump->reader, id, &location, &type) || type == TBED_ID_INVALID)
+        return;
+    say(dump, " (");
+    say_name(dump, type);
+    say(dump, ")");
+}
+
 static void say_memory(struct dump *dump, const struct tbed_event *event)
 {
     say_function(dump, event);
@@ -298,8 +312,7 @@ static void say_memory(struct dump *dump, const struct tbed_event *event)
         say(dump, " B failed");
     } else
         say_size_at(dump, event->of.alloc.size, event->of.alloc.address);
-    say(dump, "  ");
-    say_name(dump, event->id);
+    say_allocation_site(dump, event->id);
 }
 
 static void say_realloc(struct dump *dump, const struct tbed_event *event)
@@ -315,8 +328,7 @@ static void say_realloc(struct dump *dump, const struct tbed_event *event)
         say(dump, " to ");
         say_size_at(dump, event->of.realloc.size, event->of.realloc.address);
     }
-    say(dump, "  ");
-    say_name(dump, event->id);
+    say_allocation_site(dump, event->id);
 }
 
 static void say_counter(struct dump *dump, const struct tbed_event *event)

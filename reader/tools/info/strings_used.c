@@ -125,8 +125,11 @@ static void follow_place(struct follow *follow, uint32_t id)
 {
     struct tbed_location place;
     struct tbed_frame_info frame;
-    uint32_t location, caller;
-    if (tbed_stack_get(follow->reader, id, &location, &caller)) {
+    uint32_t location, caller, type;
+    if (tbed_typed_get(follow->reader, id, &location, &type)) {
+        find(follow, location);
+        find(follow, type);
+    } else if (tbed_stack_get(follow->reader, id, &location, &caller)) {
         find(follow, location);
         find(follow, caller);
     }

@@ -52,7 +52,7 @@ struct report_options {
     bool on_cpu; /* durations without the time off the processor */
     struct table_keys sort, columns;
     enum tbed_name_part by;
-    bool by_stack, by_file, by_size, has_by;
+    bool by_stack, by_file, by_size, by_class, has_by;
     bool leaks, lifetimes;
     bool artifacts; /* nothing but the sizes of artifacts */
     struct report_suppressions suppressions;

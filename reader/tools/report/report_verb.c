@@ -26,11 +26,12 @@ static const char help[] =
     "      --allocations      only allocations\n"
     "      --artifacts        only the sizes of a compiler's artifacts, by label\n"
     "      --by=WHAT          group allocations by site (default), stack, function,\n"
-    "                         file, module or size; group spans by label (default),\n"
-    "                         argument, thread, process, category, location, file,\n"
-    "                         the time in which they begin (10ms, second, minute,\n"
-    "                         ...), or module, author or function, also for names of\n"
-    "                         the form 'MODULE (AUTHOR) FUNCTION' as in RTL_LOGFILE\n"
+    "                         file, module, class or size; group spans by label\n"
+    "                         (default), argument, thread, process, category,\n"
+    "                         location, file, the time in which they begin (10ms,\n"
+    "                         second, minute, ...), or module, author or function,\n"
+    "                         also for names of the form 'MODULE (AUTHOR) FUNCTION'\n"
+    "                         as in RTL_LOGFILE\n"
     "      --lifetimes        also show how long blocks of memory lived until they\n"
     "                         were freed\n"
     "      --leaks            only memory that was never freed, by stack, and what is\n"
@@ -304,6 +305,7 @@ static bool make_allocations(struct report *report)
                                             .filter = report->options->filter.filter,
                                             .prepare = prepare_sites,
                                             .by_size = report->options->by_size,
+                                            .by_class = report->options->by_class,
                                             .keep_lifetimes = needs_lifetimes(report->options),
                                             .suppressions = report->options->suppressions.list};
     tool_progress_begin(report->reader, false);
@@ -526,7 +528,7 @@ static const char *parse_by(const char *text, struct report_options *options)
         enum tbed_row_key key;
         enum tbed_name_part part;
         enum group_by group;
-        bool by_stack, by_file, by_size;
+        bool by_stack, by_file, by_size, by_class;
     } ways[] = {
         {.part = TBED_NAME_ALL},
         {.by_stack = true},
@@ -544,11 +546,12 @@ static const char *parse_by(const char *text, struct report_options *options)
         {.key = TBED_BY_PROCESS},
         {.key = TBED_BY_CATEGORY},
         {.by_size = true},
+        {.by_class = true},
     };
-    static const char *const names[] = {"site",   "stack",       "function", "symbol",  "module",
-                                        "file",   "location",    "scope",    "name",    "label",
-                                        "author", "argument",    "thread",   "process", "category",
-                                        "size",   "millisecond", "second",   "minute",  "hour"};
+    static const char *const names[] = {"site",     "stack",   "function", "symbol", "module", "file",
+                                        "location", "scope",   "name",     "label",  "author", "argument",
+                                        "thread",   "process", "category", "size",   "class",  "millisecond",
+                                        "second",   "minute",  "hour"};
     size_t at;
     options->key = TBED_BY_LABEL;
     const char *problem = parse_period(text, options);
@@ -562,6 +565,7 @@ static const char *parse_by(const char *text, struct report_options *options)
     options->by_stack = ways[at].by_stack;
     options->by_file = ways[at].by_file;
     options->by_size = ways[at].by_size;
+    options->by_class = ways[at].by_class;
     options->group.by = ways[at].group;
     options->key = ways[at].key;
     return NULL;

@@ -435,6 +435,21 @@ uint32_t tbed_stack_intern(struct tbed_writer *writer, uint32_t parent, uint32_t
 bool tbed_stack_intern_frames(struct tbed_writer *writer, uint32_t parent, const uint32_t *locations,
                               size_t count, uint32_t *ids_ret);
 
+/* ---- Types ---- */
+
+/*
+ * tbed_typed_intern() returns an id that means "an object of this type, allocated at this location": 'location' is a
+ * location or a call stack, or TBED_ID_INVALID where it is not known, and 'type' the id of the name of the type or class,
+ * as from tbed_string_intern(). Use it as the location of tbed_alloc_record() or tbed_realloc_record(): reports by site, stack, function,
+ * file and module show the location, and 'tracebed report --by=class' the type. The id is the same each time, as with
+ * tbed_stack_intern().
+ *
+ * Errors:  'location' itself if ids or memory are exhausted, which is counted: the event then has no type.
+ * Threads: any, but not from a signal handler. Looking up a known pair takes no lock and makes no system call.
+ * Source:  spec/format.md, section 8.8.
+ */
+uint32_t tbed_typed_intern(struct tbed_writer *writer, uint32_t location, uint32_t type);
+
 /* ---- Recorders ---- */
 
 /*
