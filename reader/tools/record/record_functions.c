@@ -4,11 +4,13 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#include "reader/tools/filter/filter_time.h"
 #include "reader/tools/record/record_verb.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -33,20 +35,43 @@ bool record_functions_depth(struct record_functions *functions, const char *text
     return true;
 }
 
+bool record_functions_minimum(struct record_functions *functions, const char *text)
+{
+    struct filter_time time;
+    const char *expected = filter_duration_parse(text, &time);
+    long double ns = time.kind == FILTER_TIME_PLAIN ? time.value * 1e9L : time.value;
+    if (expected == NULL && ns >= 1 && ns < 1e18L) {
+        functions->minimum_ns = (uint64_t)ns;
+        return true;
+    }
+    tool_complain("--minimum-duration: invalid duration '%s' (expected 20us, 1.5ms or seconds)", text);
+    return false;
+}
+
 bool record_functions_check(const struct record_functions *functions)
 {
-    if (functions->is_wanted || (functions->rules.count == 0 && functions->depth == 0))
+    if (functions->is_wanted ||
+        (functions->rules.count == 0 && functions->depth == 0 && functions->minimum_ns == 0))
         return true;
-    tool_complain("--filter, --exclude and --depth require --functions");
+    tool_complain("--filter, --exclude, --depth and --minimum-duration require --functions");
     return false;
+}
+
+/* 0: not asked for; what a recorder outside this one was asked for does not count. */
+static void set_number(const char *name, uint64_t number)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%" PRIu64, number);
+    if (number != 0)
+        setenv(name, text, 1);
+    else
+        unsetenv(name);
 }
 
 bool record_functions_begin(struct record_functions *functions)
 {
-    char text[32];
-    snprintf(text, sizeof text, "%u", functions->depth);
-    if (functions->depth != 0)
-        setenv("TRACEBED_FUNCTIONS_DEPTH", text, 1);
+    set_number("TRACEBED_FUNCTIONS_DEPTH", functions->depth);
+    set_number("TRACEBED_FUNCTIONS_MINIMUM", functions->minimum_ns);
     unsetenv(LAUNCH_ENV_PLANS); /* that of a recorder outside this one */
     return functions->rules.count == 0 || plan_server_start(&functions->server, &functions->rules);
 }

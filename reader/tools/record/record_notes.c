@@ -148,11 +148,23 @@ static void tell_unplanned(const char *path, const struct launch_notes *notes, c
             tool_hint("%s: %s", list[i].name, plan_trouble(list[i].status));
 }
 
+static void tell_left_out(const char *path, const struct launch_notes *notes)
+{
+    char number[32];
+    uint64_t count = 0;
+    for (size_t i = 0; notes != NULL && i < LAUNCH_LEFT_OUT_MAX; i++)
+        count += notes->left_out[i].count;
+    if (count > 0)
+        tool_complain("%s: %s calls took less than --minimum-duration and were left out", path,
+                      tool_format_count(number, count));
+}
+
 bool record_notes_tell(const char *path, const struct launch_notes *notes)
 {
     struct launch_note list[LAUNCH_NOTES_MAX];
     size_t count = take_notes(notes, list);
     tell_programs(path, notes, list, count);
     tell_unplanned(path, notes, list, count);
+    tell_left_out(path, notes);
     return tell_not_started(path, list, count) > 0;
 }

@@ -51,6 +51,9 @@ static const char help[] =
     "      --exclude=PATTERN  with --functions, skip functions that match; the last\n"
     "                         matching pattern decides; both may be repeated\n"
     "      --depth=N          with --functions, skip calls nested deeper than N\n"
+    "      --minimum-duration=T\n"
+    "                         with --functions, leave out calls that take less than\n"
+    "                         T: 20us, 1.5ms; what they call takes less as well\n"
     "      --ruby[=WHAT]      record Ruby programs: where objects are allocated;\n"
     "                         WHAT is a comma-separated list of light (default),\n"
     "                         full (with sizes and frees), none, and calls (of all\n"
@@ -109,6 +112,7 @@ enum {
     OPTION_FILTER,
     OPTION_EXCLUDE,
     OPTION_DEPTH,
+    OPTION_MINIMUM,
     OPTION_MAX_SIZE,
     OPTION_RING,
     OPTION_ROTATE,
@@ -175,6 +179,8 @@ static bool take(struct options *options, int option)
                             "--clock: expected tsc or monotonic");
     case OPTION_DEPTH:
         return record_functions_depth(&options->functions, optarg);
+    case OPTION_MINIMUM:
+        return record_functions_minimum(&options->functions, optarg);
     case OPTION_MAX_SIZE:
         return record_size_parse("--max-size", optarg, &options->limits.max_nbytes);
     case OPTION_ROTATE:
@@ -231,6 +237,7 @@ static int parse(int argc, char **argv, struct options *options)
         {"filter", required_argument, NULL, OPTION_FILTER},
         {"exclude", required_argument, NULL, OPTION_EXCLUDE},
         {"depth", required_argument, NULL, OPTION_DEPTH},
+        {"minimum-duration", required_argument, NULL, OPTION_MINIMUM},
         {"max-size", required_argument, NULL, OPTION_MAX_SIZE},
         {"ring", required_argument, NULL, OPTION_RING},
         {"rotate", required_argument, NULL, OPTION_ROTATE},

@@ -105,7 +105,8 @@ void record_packing_finish(const char *path);
 
 struct record_functions {
     bool is_wanted;
-    uint32_t depth; /* 0: any */
+    uint32_t depth;      /* 0: any */
+    uint64_t minimum_ns; /* 0: any duration */
     struct plan_rules rules;
     struct plan_server server;
 };
@@ -114,6 +115,7 @@ struct record_functions {
 bool record_functions_add(struct record_functions *functions, const char *pattern, bool leaves_out);
 /* False, with a complaint, if an option is invalid or they contradict each other. */
 bool record_functions_depth(struct record_functions *functions, const char *text);
+bool record_functions_minimum(struct record_functions *functions, const char *text);
 bool record_functions_check(const struct record_functions *functions);
 /* Warns if the program itself calls no hooks. */
 void record_functions_warn(const char *name, const char *path);

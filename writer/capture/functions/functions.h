@@ -21,16 +21,22 @@
 
 /* The environment: how deep to record; which functions is in launch_plan.h. */
 #define FUNCTIONS_ENV_DEPTH "TRACEBED_FUNCTIONS_DEPTH"
+/* Calls that take less, in nanoseconds, are left out. */
+#define FUNCTIONS_ENV_MINIMUM "TRACEBED_FUNCTIONS_MINIMUM"
 
 /* ---- functions_frames.c: the calls that have not ended ---- */
 
 struct functions_frame {
     uintptr_t function;
-    uintptr_t stack; /* its stack pointer when it was entered; an odd one has no span */
+    uintptr_t stack; /* its stack pointer when it was entered, and the flags below */
+    uint64_t tick;   /* of a call whose begin waits, and its location */
+    uint64_t location;
 };
 #define FUNCTIONS_NO_SPAN ((uintptr_t)1)
 /* It is the address of the return address, and thus the same at the exit. */
-#define FUNCTIONS_EXACT ((uintptr_t)2)
+#define FUNCTIONS_EXACT   ((uintptr_t)2)
+#define FUNCTIONS_PENDING ((uintptr_t)4) /* its begin is not stored yet */
+#define FUNCTIONS_STATE   (FUNCTIONS_NO_SPAN | FUNCTIONS_PENDING)
 
 /* The ranges of modules that the thread was in recently. */
 #define FUNCTIONS_RANGE_COUNT 4
@@ -55,6 +61,9 @@ struct functions_thread {
     uint32_t depth, capacity;
     uint32_t unframed; /* innermost calls for which there was no memory */
     uint32_t range_next;
+    uint32_t pending_first; /* no begin of a frame before this one waits */
+    uint64_t minimum_ticks; /* of a call that is stored; 0: all are */
+    uint64_t *left_out;     /* counts those that are not; NULL: not taken yet */
     /* The state when the current hook began. Stack pointer 0: the hook has stored nothing yet. */
     uintptr_t hook_stack;
     uint64_t *hook_cursor;
@@ -63,6 +72,11 @@ struct functions_thread {
     struct functions_handler handler;
 };
 extern __thread struct functions_thread functions_thread __attribute__((tls_model("initial-exec")));
+
+/* Makes room for one more frame. False: no memory. */
+bool functions_frames_grow(struct functions_thread *frames);
+
+/* ---- functions_ends.c ---- */
 
 /* How a call was left without its exit; an argument of the span's end. */
 enum functions_leave { FUNCTIONS_JUMPED, FUNCTIONS_UNWOUND, FUNCTIONS_VANISHED, FUNCTIONS_LEAVE_COUNT };
@@ -75,12 +89,9 @@ static inline bool functions_is_exit_of(const struct functions_frame *frame, uin
                                         uintptr_t stack, bool is_jump)
 {
     if (stack & FUNCTIONS_EXACT)
-        return (frame->stack & ~FUNCTIONS_NO_SPAN) == stack && frame->function == function;
+        return (frame->stack & ~FUNCTIONS_STATE) == stack && frame->function == function;
     return frame->function == function && (stack <= frame->stack || is_jump);
 }
-
-/* Makes room for one more frame. False: no memory. */
-bool functions_frames_grow(struct functions_thread *frames);
 
 static inline uint32_t functions_open_count(struct tbed_recorder *recorder)
 {
@@ -95,11 +106,16 @@ void functions_end_left(struct tbed_recorder *recorder, enum functions_leave how
 void functions_frames_cut(struct functions_thread *frames, struct tbed_recorder *recorder, uint32_t depth,
                           enum functions_leave how);
 
+/* Whether a span has to be ended for the innermost call, which ends; its begin is stored by then. */
+bool functions_innermost_has_span(struct functions_thread *frames, struct tbed_recorder *recorder);
+
 /*
  * True: in a sandbox signals cannot be blocked, so the thread stops recording where it would have to take a lock; its
  * calls are counted as dropped.
  */
 bool functions_stop_in_sandbox(struct preload_thread *thread);
+
+/* ---- functions_signals.c ---- */
 
 /* Keeps signal handlers out: one that never returns must not take a lock with it. */
 struct functions_signals {
@@ -147,6 +163,29 @@ bool functions_handler_stays(uintptr_t stack);
 /* Control continues at the stack pointer 'stack'; UINTPTR_MAX: outside the handler. */
 void functions_handler_left(struct preload_thread *thread, uintptr_t stack, enum functions_leave how);
 
+/* ---- functions_pending.c: --minimum-duration ---- */
+
+extern uint64_t functions_minimum_ns; /* 0: all calls are stored */
+
+/* The trace is open. */
+uint64_t functions_ticks_of(uint64_t ns);
+
+/* Adds a frame, for which there is room, whose begin waits. */
+void functions_pending_push(struct functions_thread *frames, struct functions_frame frame);
+
+uint32_t functions_pending_count(struct functions_thread *frames);
+
+/* Whether a begin has waited for the minimum at 'tick', and should be stored. */
+bool functions_pending_is_old(struct functions_thread *frames, uint64_t tick);
+
+/* Stores the begins that wait: of the first 'end' frames, or those that are old enough at 'tick'. Signals are blocked. */
+void functions_pending_store(struct functions_thread *frames, struct tbed_recorder *recorder, uint32_t end);
+void functions_pending_store_old(struct functions_thread *frames, struct tbed_recorder *recorder,
+                                 uint64_t tick);
+
+/* The innermost call, whose begin waits, ends at 'tick'. True: it is left out, and counted. */
+bool functions_pending_is_short(struct functions_thread *frames, uint64_t tick);
+
 /* ---- functions_leave.c ---- */
 
 /* Control continues at the stack pointer 'stack': the calls made from there have ended. */
@@ -165,6 +204,9 @@ const struct launch_plan *functions_plan_of(const struct preload_module *module)
 /* ---- functions_filter.c: which functions are recorded ---- */
 
 extern bool functions_is_selective; /* some functions are excluded */
+
+/* Whether the call of this function is recorded, by a thread that has a recorder. */
+bool functions_choose(struct preload_thread *thread, struct functions_thread *frames, uintptr_t function);
 
 /* Whether this function is recorded, at this depth of spans. 'thread' has the ranges of the modules. */
 bool functions_is_wanted(struct preload_thread *thread, uintptr_t function, uint32_t depth);

@@ -25,7 +25,7 @@ __attribute__((constructor(101))) static void start(void)
     has_plans = functions_plans_begin();
     if (depth != NULL)
         depth_max = (uint32_t)strtoul(depth, NULL, 10);
-    functions_is_selective = has_plans || depth != NULL;
+    functions_is_selective = has_plans || depth != NULL || getenv(FUNCTIONS_ENV_MINIMUM) != NULL;
 }
 
 /* ---- Verdicts ---- */
@@ -66,6 +66,17 @@ static bool verdict_find(struct preload_thread *thread, uintptr_t function)
     functions_signals_restore(&signals);
     errno = saved_errno;
     return is_chosen;
+}
+
+/* The depth counts spans, also those whose begins wait. */
+bool functions_choose(struct preload_thread *thread, struct functions_thread *frames, uintptr_t function)
+{
+    uint32_t depth = 0;
+    if (TBED_UNLIKELY(frames->minimum_ticks == 0 && functions_minimum_ns != 0))
+        frames->minimum_ticks = functions_ticks_of(functions_minimum_ns);
+    if (depth_max != UINT32_MAX)
+        depth = functions_open_count(thread->recorder) + functions_pending_count(frames);
+    return functions_is_wanted(thread, function, depth);
 }
 
 bool functions_is_wanted(struct preload_thread *thread, uintptr_t function, uint32_t depth)

@@ -1,5 +1,5 @@
 /*
- * The frames of calls that have not ended, and how they end without an exit.
+ * The memory for the frames of calls that have not ended.
  *
  * The array belongs to a thread, comes from mmap(), and is freed with the thread. A forked child has a copy, with the
  * calls that were open in its parent.
@@ -9,7 +9,6 @@
 #define _GNU_SOURCE 1
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -70,64 +69,5 @@ bool functions_frames_grow(struct functions_thread *frames)
     }
     frames->frames = pages;
     frames->capacity = (uint32_t)(wanted / sizeof *frames->frames);
-    return true;
-}
-
-/* ---- Signals ---- */
-
-void functions_signals_block(struct functions_signals *old_ret)
-{
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    memcpy(old_ret, &old, sizeof old);
-}
-
-void functions_signals_restore(const struct functions_signals *signals)
-{
-    sigset_t old;
-    memcpy(&old, signals, sizeof old);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-}
-_Static_assert(sizeof(sigset_t) <= sizeof(struct functions_signals), "the mask fits");
-
-/* ---- Ends without an exit ---- */
-
-/* The id of a text that is used repeatedly; INVALID if it cannot be stored. */
-static uint32_t text_id(uint32_t *id, const char *text)
-{
-    if (*id == 0)
-        *id = tbed_string_intern(preload_writer, text, strlen(text));
-    return *id;
-}
-
-void functions_end_left(struct tbed_recorder *recorder, enum functions_leave how)
-{
-    static const char *const texts[FUNCTIONS_LEAVE_COUNT] = {"longjmp", "unwinding", "unseen"};
-    static uint32_t name_id, ids[FUNCTIONS_LEAVE_COUNT];
-    struct tbed_argument argument = {
-        .name_id = text_id(&name_id, "left by"),
-        .type = TBED_ARG_ID,
-        .value.id = text_id(&ids[how], texts[how]),
-    };
-    tbed_span_end_args(recorder, &argument, 1);
-}
-
-void functions_frames_cut(struct functions_thread *frames, struct tbed_recorder *recorder, uint32_t depth,
-                          enum functions_leave how)
-{
-    for (; frames->unframed > 0; frames->unframed--)
-        functions_end_left(recorder, how);
-    for (; frames->depth > depth; frames->depth--)
-        if (!(frames->frames[frames->depth - 1].stack & FUNCTIONS_NO_SPAN))
-            functions_end_left(recorder, how);
-}
-
-bool functions_stop_in_sandbox(struct preload_thread *thread)
-{
-    if (!tbed_is_sandboxed())
-        return false;
-    preload_guard_set(thread, PRELOAD_STOPPED);
-    preload_count_nested(thread);
     return true;
 }

@@ -69,7 +69,7 @@ void functions_handler_enter(struct preload_thread *thread, uintptr_t function, 
     if (has_span)
         tbed_span_begin(storing.recorder, preload_location_at(&handler->place, function));
     handler->frames[handler->depth++] =
-        (struct functions_frame){function, has_span ? stack : stack | FUNCTIONS_NO_SPAN};
+        (struct functions_frame){.function = function, .stack = has_span ? stack : stack | FUNCTIONS_NO_SPAN};
     finish(handler, &storing);
 }
 

@@ -95,7 +95,9 @@ static inline bool can_store(const struct preload_thread *thread, const struct t
 
 static inline void push(struct functions_thread *frames, uintptr_t function, uintptr_t stack)
 {
-    frames->frames[frames->depth] = (struct functions_frame){function, stack};
+    struct functions_frame *frame = &frames->frames[frames->depth];
+    frame->function = function;
+    frame->stack = stack;
     frames->depth++;
 }
 
@@ -125,24 +127,40 @@ static uint32_t range_learn(struct preload_thread *thread, struct functions_thre
     return location;
 }
 
-static void begin_slowly(struct preload_thread *thread, struct functions_thread *frames,
+/* The call has a frame. */
+static void begin_framed(struct preload_thread *thread, struct functions_thread *frames,
                          struct tbed_recorder *recorder, uintptr_t function, uintptr_t stack)
+{
+    uint32_t location = range_learn(thread, frames, function);
+    if (frames->minimum_ticks == 0) {
+        tbed_span_begin(recorder, location);
+        push(frames, function, stack);
+        return;
+    }
+    uint64_t tick = tbed_recorder_now(recorder);
+    functions_pending_store_old(frames, recorder, tick);
+    functions_pending_push(frames, (struct functions_frame){function, stack, tick, location});
+}
+
+static void begin_slowly(struct preload_thread *thread, struct functions_thread *frames,
+                         struct tbed_recorder *recorder, uintptr_t function, uintptr_t stack, bool is_chosen)
 {
     bool has_frame =
         frames->unframed == 0 && (frames->depth < frames->capacity || functions_frames_grow(frames));
-    bool has_span = true;
-    if (functions_is_selective && has_frame)
-        has_span = functions_is_wanted(thread, function, functions_open_count(recorder));
-    if (has_span)
+    if (!has_frame) {
+        functions_pending_store(frames, recorder, frames->depth);
         tbed_span_begin(recorder, range_learn(thread, frames, function));
-    if (has_frame)
-        push(frames, function, has_span ? stack : stack | FUNCTIONS_NO_SPAN);
-    else
         frames->unframed++;
+    } else if (is_chosen || !functions_is_selective || functions_choose(thread, frames, function)) {
+        begin_framed(thread, frames, recorder, function, stack);
+    } else {
+        push(frames, function, stack | FUNCTIONS_NO_SPAN);
+    }
 }
 
+/* 'is_chosen': it has been decided already that the call is recorded. */
 SLOW static void enter_slowly(struct preload_thread *thread, struct functions_thread *frames,
-                              uintptr_t function, uintptr_t stack)
+                              uintptr_t function, uintptr_t stack, bool is_chosen)
 {
     struct functions_signals signals;
     if (preload_writer == NULL)
@@ -155,7 +173,7 @@ SLOW static void enter_slowly(struct preload_thread *thread, struct functions_th
     if (recorder == NULL)
         recorder = preload_recorder_get(thread);
     if (recorder != NULL)
-        begin_slowly(thread, frames, recorder, function, stack);
+        begin_slowly(thread, frames, recorder, function, stack, is_chosen);
     functions_signals_restore(&signals);
     errno = saved_errno;
 }
@@ -188,21 +206,45 @@ static inline __attribute__((always_inline)) bool enter_quickly(struct preload_t
     return true;
 }
 
-/* Between the quick path and the slow one: another module that is known, or an excluded function. */
+/* The same for a call that may turn out too short, whose begin waits. */
+static bool enter_pending(struct preload_thread *thread, struct functions_thread *frames, uintptr_t function,
+                          uintptr_t stack)
+{
+    struct tbed_recorder *recorder = thread->recorder;
+    uint64_t tick, version = __atomic_load_n(&preload_modules_version, __ATOMIC_ACQUIRE);
+    uintptr_t offset = function - thread->range_start;
+    if (TBED_UNLIKELY(offset >= thread->range_nbytes || thread->range_version != version))
+        return false;
+    tick = tbed_recorder_now(recorder);
+    if (TBED_UNLIKELY(functions_pending_is_old(frames, tick)))
+        return false;
+    uint32_t location = thread->range_first_id + (uint32_t)(offset >> PRELOAD_PC_SHIFT);
+    functions_pending_push(frames, (struct functions_frame){function, stack, tick, location});
+    return true;
+}
+
+static bool enter_chosen(struct preload_thread *thread, struct functions_thread *frames, uintptr_t function,
+                         uintptr_t stack)
+{
+    return frames->minimum_ticks != 0 ? enter_pending(thread, frames, function, stack)
+                                      : enter_quickly(thread, frames, function, stack);
+}
+
+/* Between the quick path and the slow one: another module that is known, or only some calls are recorded. */
 SLOW static void enter_otherwise(struct preload_thread *thread, struct functions_thread *frames,
                                  uintptr_t function, uintptr_t stack)
 {
     struct tbed_recorder *recorder = thread->recorder;
-    bool is_usual = recorder != NULL && frames->depth < frames->capacity;
+    bool is_usual = recorder != NULL && frames->depth < frames->capacity && frames->unframed == 0;
     hook_forget(frames);
-    if (is_usual && functions_is_selective &&
-        !functions_is_wanted(thread, function, functions_open_count(recorder)))
+    if (is_usual && functions_is_selective && !functions_choose(thread, frames, function)) {
         push(frames, function, stack | FUNCTIONS_NO_SPAN);
-    else if (!is_usual || !range_recall(thread, frames, function) ||
-             !enter_quickly(thread, frames, function, stack)) {
+    } else if (!is_usual ||
+               !(enter_chosen(thread, frames, function, stack) ||
+                 (range_recall(thread, frames, function) && enter_chosen(thread, frames, function, stack)))) {
         if (functions_stop_in_sandbox(thread))
             return;
-        enter_slowly(thread, frames, function, stack);
+        enter_slowly(thread, frames, function, stack, is_usual);
     }
     hook_forget(frames);
     preload_leave(thread);
@@ -250,8 +292,7 @@ void functions_enter(uintptr_t function, uintptr_t stack)
 
 static inline void pop(struct functions_thread *frames, struct tbed_recorder *recorder)
 {
-    uintptr_t stack = frames->frames[frames->depth - 1].stack;
-    if (!(stack & FUNCTIONS_NO_SPAN))
+    if (functions_innermost_has_span(frames, recorder))
         tbed_span_end(recorder);
     frames->depth--;
 }
@@ -304,13 +345,18 @@ static inline bool exit_quickly(struct preload_thread *thread, struct functions_
         return false;
     const struct functions_frame *frame = &frames->frames[frames->depth - 1];
     struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
-    if (TBED_UNLIKELY(!functions_is_exit_of(frame, function, stack, is_jump) || kept->top == kept->floor))
+    if (TBED_UNLIKELY(!functions_is_exit_of(frame, function, stack, is_jump)))
         return false;
-    if (!(frame->stack & FUNCTIONS_NO_SPAN)) {
+    if (!(frame->stack & (FUNCTIONS_NO_SPAN | FUNCTIONS_PENDING))) {
+        if (TBED_UNLIKELY(kept->top == kept->floor))
+            return false;
         snapshot(frames, recorder, stack);
         if (TBED_UNLIKELY(!store_quickly(recorder, TBED_TAG_END, kept->top[-1].id, &tick)))
             return false;
         kept->top--;
+    } else if (frame->stack & FUNCTIONS_PENDING &&
+               !functions_pending_is_short(frames, tbed_recorder_now(recorder))) {
+        return false;
     }
     frames->depth--;
     hook_forget(frames);
@@ -340,7 +386,7 @@ bool functions_try_exit(uintptr_t function, uintptr_t stack)
 {
     struct preload_thread *thread = &preload_thread;
     struct functions_thread *frames = &functions_thread;
-    if (TBED_UNLIKELY(!hook_begin(thread)))
+    if (TBED_UNLIKELY(functions_minimum_ns != 0 || !hook_begin(thread)))
         return false;
     bool is_stored = exit_quickly(thread, frames, function, stack, false);
     if (!is_stored)
@@ -360,7 +406,7 @@ uintptr_t functions_open_at(uintptr_t stack, uint32_t outer)
     if (frames->depth <= outer || frames->unframed > 0)
         return 0;
     const struct functions_frame *frame = &frames->frames[frames->depth - 1 - outer];
-    return (frame->stack & ~FUNCTIONS_NO_SPAN) == stack ? frame->function : 0;
+    return (frame->stack & ~FUNCTIONS_STATE) == stack ? frame->function : 0;
 }
 #if defined(__clang__)
 #pragma clang attribute pop

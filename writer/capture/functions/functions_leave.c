@@ -41,7 +41,7 @@ static void hook_abandon(struct preload_thread *thread, struct functions_thread 
     bool is_begin = is_stored && (word >> 30 & 7) == TBED_TAG_BEGIN;
     uint32_t change = is_begin ? 1 : is_stored ? -1u : 0;
     if (is_begin) {
-        frames->frames[frames->hook_depth] = (struct functions_frame){0, frames->hook_stack};
+        frames->frames[frames->hook_depth] = (struct functions_frame){.stack = frames->hook_stack};
         kept->stack[frames->hook_open] = (struct tbed_open_span){.begin_tick = recorder->base + (word >> 33),
                                                                  .id = (uint32_t)word & TBED_ID_MAX};
     }

@@ -71,8 +71,17 @@ struct launch_note {
     char name[LAUNCH_NOTE_NAME_MAX + 1]; /* of the program; cut at the front if it is too long */
 };
 
+/* Calls that were too short to be recorded, of one thread; the first counter is for threads that find no other free. */
+#define LAUNCH_LEFT_OUT_MAX 256
+struct launch_left_out {
+    uint64_t count; /* atomic */
+    uint64_t unused[7];
+};
+
 struct launch_notes {
-    uint64_t token;                            /* as in the variable */
+    uint64_t token;         /* as in the variable */
+    uint32_t left_out_next; /* atomic: how many threads have wanted a counter */
+    struct launch_left_out left_out[LAUNCH_LEFT_OUT_MAX];
     uint64_t unlisted[LAUNCH_NOTE_KIND_COUNT]; /* atomic: notes for which there was no room */
     struct launch_note list[LAUNCH_NOTES_MAX];
 };
