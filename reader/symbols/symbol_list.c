@@ -37,17 +37,23 @@ static bool function_next(const char **at, const char *end, struct listed_functi
         return false;
     if (function_ret->file[0] == '\0')
         function_ret->file = NULL;
+    if (head.arguments_nbytes > (size_t)(end - *at))
+        return false;
+    function_ret->arguments = head.arguments_nbytes > 0 ? *at : NULL;
+    function_ret->arguments_nbytes = head.arguments_nbytes;
+    *at += head.arguments_nbytes;
     return true;
 }
 
 enum tbed_symbols_state tbed_symbols_list(struct tbed_symbols *symbols,
-                                          const struct tbed_symbols_module *module, bool with_files,
+                                          const struct tbed_symbols_module *module, unsigned details,
                                           void (*take)(void *context, const struct listed_function *function),
                                           void *context)
 {
     char trouble[SYMBOL_TROUBLE_NBYTES];
     struct symbol_answer answer = {0};
-    struct symbol_question question = {.wants = SYMBOL_WANT_LIST | (with_files ? SYMBOL_WANT_FRAMES : 0),
+    struct symbol_question question = {.wants = SYMBOL_WANT_LIST | (details != 0 ? SYMBOL_WANT_FRAMES : 0) |
+                                                (details & LIST_ARGUMENTS ? SYMBOL_WANT_ARGUMENTS : 0),
                                        .path = module->path,
                                        .build_id = module->build_id,
                                        .build_id_nbytes = module->build_id_nbytes};
@@ -63,5 +69,5 @@ enum tbed_symbols_state tbed_symbols_list(struct tbed_symbols *symbols,
     }
     free(answer.debug_path);
     free(answer.bytes);
-    return !is_answered && with_files ? tbed_symbols_list(symbols, module, false, take, context) : state;
+    return !is_answered && details != 0 ? tbed_symbols_list(symbols, module, 0, take, context) : state;
 }

@@ -11,11 +11,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CHAIN_MAX    64
-#define NESTING_MAX  8
-#define ELEMENTS_MAX 16
-#define MEMBERS_MAX  256
-#define STEPS_MAX    256
+#define CHAIN_MAX       64
+#define NESTING_MAX     8
+#define ELEMENTS_MAX    16
+#define MEMBERS_MAX     256
+#define STEPS_MAX       256
+#define CLASS_STEPS_MAX 4096
 
 static bool is_alias(int tag)
 {
@@ -121,9 +122,91 @@ static uint64_t element_count(Dwarf_Die *array)
     return count;
 }
 
-static bool is_by_reference(Dwarf_Die *die)
+/* ---- Classes that are passed by reference ---- */
+
+struct class_walk {
+    uint32_t step_count;
+};
+
+static bool is_class(int tag)
 {
-    return number(die, DW_AT_calling_convention, 0) == DW_CC_pass_by_reference;
+    return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;
+}
+
+/* Whether the function's first argument besides 'this' is a reference to its class: it copies or moves. */
+static bool is_copying(Dwarf_Die *function, const Dwarf_Die *class)
+{
+    Dwarf_Die child, reference, target, plain;
+    if (dwarf_child(function, &child) != 0)
+        return false;
+    for (int i = 0; i < CHAIN_MAX; i++) {
+        bool is_given = dwarf_tag(&child) == DW_TAG_formal_parameter && !has_flag(&child, DW_AT_artificial);
+        if (is_given)
+            return target_of(&child, &reference) &&
+                   (dwarf_tag(&reference) == DW_TAG_reference_type ||
+                    dwarf_tag(&reference) == DW_TAG_rvalue_reference_type) &&
+                   target_of(&reference, &target) && peel(&target, &plain) &&
+                   dwarf_dieoffset(&plain) == dwarf_dieoffset((Dwarf_Die *)class);
+        if (dwarf_siblingof(&child, &child) != 0)
+            break;
+    }
+    return false;
+}
+
+/* A constructor that copies or moves, or a destructor, that the program has written; or a virtual function. */
+static bool is_own_function(Dwarf_Die *function, const Dwarf_Die *class)
+{
+    const char *name = dwarf_diename(function), *own = dwarf_diename((Dwarf_Die *)class);
+    if (number(function, DW_AT_virtuality, 0) != 0)
+        return true;
+    if (name == NULL || own == NULL || number(function, DW_AT_defaulted, 0) == DW_DEFAULTED_in_class)
+        return false;
+    size_t nbytes = strcspn(own, "<");
+    bool is_constructor = strncmp(name, own, nbytes) == 0 && name[nbytes] == '\0';
+    return name[0] == '~' || (is_constructor && is_copying(function, class));
+}
+
+static bool is_passed_by_reference(struct class_walk *walk, const Dwarf_Die *class, int depth);
+
+static bool part_is_passed_by_reference(struct class_walk *walk, Dwarf_Die *part, int depth)
+{
+    Dwarf_Die target, plain;
+    for (int i = 0; i < NESTING_MAX; i++, part = &plain) {
+        if (!target_of(part, &target) || !peel(&target, &plain))
+            return false;
+        if (dwarf_tag(&plain) != DW_TAG_array_type)
+            break;
+    }
+    return is_class(dwarf_tag(&plain)) && is_passed_by_reference(walk, &plain, depth + 1);
+}
+
+/* gcc does not say, so its functions and parts have to be looked at. */
+static bool is_passed_by_reference(struct class_walk *walk, const Dwarf_Die *class, int depth)
+{
+    Dwarf_Die whole = *class, child;
+    uint64_t convention = number(&whole, DW_AT_calling_convention, 0);
+    if (convention == DW_CC_pass_by_reference || convention == DW_CC_pass_by_value)
+        return convention == DW_CC_pass_by_reference;
+    if (depth > NESTING_MAX || dwarf_child(&whole, &child) != 0)
+        return false;
+    do {
+        int tag = dwarf_tag(&child);
+        bool is_part =
+            tag == DW_TAG_inheritance || (tag == DW_TAG_member && !has_flag(&child, DW_AT_external) &&
+                                          !has_flag(&child, DW_AT_declaration));
+        if (tag == DW_TAG_inheritance && number(&child, DW_AT_virtuality, 0) != 0)
+            return true;
+        if ((tag == DW_TAG_subprogram && is_own_function(&child, class)) ||
+            (is_part && part_is_passed_by_reference(walk, &child, depth)))
+            return true;
+    } while (++walk->step_count < CLASS_STEPS_MAX && dwarf_siblingof(&child, &child) == 0);
+    return false;
+}
+
+static bool is_by_reference(const Dwarf_Die *die)
+{
+    struct class_walk walk = {.step_count = 0};
+    return is_passed_by_reference(&walk, die, 0);
 }
 
 static bool array_type_of(Dwarf_Die *die, struct debug_type *type_ret, int depth);

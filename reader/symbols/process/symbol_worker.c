@@ -8,6 +8,7 @@
 #define _GNU_SOURCE 1
 #include "reader/symbols/process/symbol_worker.h"
 
+#include "reader/symbols/debug/debug_arguments.h"
 #include "reader/symbols/debug/demangle.h"
 #include "reader/symbols/debug/symbol_table.h"
 
@@ -257,8 +258,22 @@ static void append_terminated(struct worker *worker, const char *text)
     append(worker, "", 1);
 }
 
+/* Returns their size; 0: nothing is known about them. */
+static uint32_t append_arguments(struct worker *worker, struct worker_module *module,
+                                 const struct symbol *symbol)
+{
+    struct launch_arguments *arguments = NULL;
+    if (module->has_debug && worker->request.wants & SYMBOL_WANT_ARGUMENTS)
+        arguments = tbed_debug_info_describe(&module->debug, symbol->start, symbol->name);
+    uint32_t nbytes = arguments != NULL ? arguments->nbytes : 0;
+    append(worker, arguments, nbytes);
+    free(arguments);
+    return nbytes;
+}
+
 static void append_function(struct worker *worker, struct worker_module *module, const struct symbol *symbol)
 {
+    size_t at = worker->answer_nbytes;
     struct symbol_reply_function reply = {.start = symbol->start, .nbytes = symbol->end - symbol->start};
     struct debug_frame frame = {0};
     size_t nbytes = tbed_function_nbytes(symbol->name, symbol->name_nbytes);
@@ -273,6 +288,8 @@ static void append_function(struct worker *worker, struct worker_module *module,
     append_terminated(worker, tbed_demangle_plain(worker->name));
     append_terminated(worker, tbed_demangle_full(worker->name));
     append_terminated(worker, whole_path(&frame));
+    reply.arguments_nbytes = append_arguments(worker, module, symbol);
+    memcpy(worker->answer + at, &reply, sizeof reply);
 }
 
 static void append_functions(struct worker *worker, struct worker_module *module)

@@ -18,10 +18,11 @@
 #define SYMBOL_FRAMES_MAX 64u    /* at one address */
 
 enum symbol_want {
-    SYMBOL_WANT_FRAMES = 1,   /* files and lines too, not only the symbol */
-    SYMBOL_WANT_INLINES = 2,  /* inlined functions as frames of their own */
-    SYMBOL_WANT_DEMANGLE = 4, /* demangle names of C++ and Rust */
-    SYMBOL_WANT_LIST = 8,     /* all functions, instead of places */
+    SYMBOL_WANT_FRAMES = 1,     /* files and lines too, not only the symbol */
+    SYMBOL_WANT_INLINES = 2,    /* inlined functions as frames of their own */
+    SYMBOL_WANT_DEMANGLE = 4,   /* demangle names of C++ and Rust */
+    SYMBOL_WANT_LIST = 8,       /* all functions, instead of places */
+    SYMBOL_WANT_ARGUMENTS = 16, /* with LIST and FRAMES: what is known about their arguments */
 };
 
 struct symbol_request { /* followed by the texts, then the program counters in ascending order */
@@ -55,11 +56,12 @@ struct symbol_reply_frame { /* then the names */
 
 /*
  * Then four texts, each terminated: the symbol, its demangled name without and with arguments, and its file, which may be
- * empty.
+ * empty; and the description of its arguments (writer/capture/launch/launch_arguments.h).
  */
 struct symbol_reply_function {
     uint64_t start, nbytes;
-    uint32_t line, reserved;
+    uint32_t line;
+    uint32_t arguments_nbytes; /* 0: nothing is known */
 };
 
 /* Answers requests from 'fd' until it is closed. */

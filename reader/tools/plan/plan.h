@@ -35,7 +35,9 @@ struct plan_rule {
 struct plan_rules { /* start with zeros */
     struct plan_rule *list;
     size_t count;
-    bool has_files; /* some pattern is matched with source files */
+    bool has_files;               /* some pattern is matched with source files */
+    struct plan_rules *arguments; /* whose arguments are recorded: --args; NULL: nobody's */
+    uint64_t described_count;     /* functions with arguments that are known */
 };
 
 /* False, with a complaint, if the pattern is invalid. The text is kept by reference. */
@@ -48,6 +50,10 @@ bool plan_rule_fits(const struct plan_rule *rule, const char *path, const struct
 /* The flags of a function that no rule applies to, and those of this one; counts the rules that apply. */
 uint32_t plan_rules_default(const struct plan_rules *rules);
 uint32_t plan_rules_flags(struct plan_rules *rules, const char *path, const struct listed_function *function);
+
+/* Whether a function's arguments are recorded; counts the rules that apply. */
+bool plan_rules_want_arguments(struct plan_rules *rules, const char *path,
+                               const struct listed_function *function);
 
 /* ---- plan_make.c: the plan of a module ---- */
 
@@ -64,7 +70,7 @@ struct plan_module {
 void plan_module_make(struct plan_module *module, struct plan_rules *rules, struct tbed_symbols *symbols);
 /* Lists the functions of the module. */
 enum tbed_symbols_state plan_module_list(const struct plan_module *module, struct tbed_symbols *symbols,
-                                         bool with_files,
+                                         unsigned details,
                                          void (*take)(void *context, const struct listed_function *function),
                                          void *context);
 

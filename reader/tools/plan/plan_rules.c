@@ -110,6 +110,20 @@ bool plan_rule_fits(const struct plan_rule *rule, const char *path, const struct
            text_fits(rule, function->symbol);
 }
 
+bool plan_rules_want_arguments(struct plan_rules *rules, const char *path,
+                               const struct listed_function *function)
+{
+    bool is_wanted = false;
+    for (size_t i = 0; rules->arguments != NULL && i < rules->arguments->count; i++) {
+        struct plan_rule *rule = &rules->arguments->list[i];
+        if (!plan_rule_fits(rule, path, function))
+            continue;
+        rule->match_count++;
+        is_wanted = true;
+    }
+    return is_wanted;
+}
+
 /* If none matches, the function is treated as the opposite of the first pattern. */
 uint32_t plan_rules_default(const struct plan_rules *rules)
 {

@@ -115,11 +115,11 @@ static void answer(struct server *server, int listener)
 /* ---- The end ---- */
 
 /* Patterns that leave out are often kept from other runs, so they are only mentioned. */
-static bool tell_unmatched(const struct server *server)
+static bool tell_unmatched(const struct server *server, const struct plan_rules *rules)
 {
     bool is_fine = true;
-    for (size_t i = 0; i < server->rules->count; i++) {
-        const struct plan_rule *rule = &server->rules->list[i];
+    for (size_t i = 0; i < rules->count; i++) {
+        const struct plan_rule *rule = &rules->list[i];
         if (rule->match_count > 0)
             continue;
         tool_complain("%s: no function matches '%s'", rule->option, rule->pattern);
@@ -127,6 +127,19 @@ static bool tell_unmatched(const struct server *server)
             tool_hint("No call of any function was seen.");
         plan_nearest_tell(rule, server->modules, server->symbols);
         is_fine &= rule->leaves_out;
+    }
+    return is_fine;
+}
+
+static bool tell_all(const struct server *server)
+{
+    const struct plan_rules *arguments = server->rules->arguments;
+    bool is_fine = tell_unmatched(server, server->rules);
+    if (arguments == NULL || !tell_unmatched(server, arguments))
+        return is_fine && arguments == NULL;
+    if (arguments->described_count == 0) {
+        tool_complain("--args: the arguments of the functions that match are unknown");
+        tool_hint("Debug information tells them. Compile with -g.");
     }
     return is_fine;
 }
@@ -144,7 +157,7 @@ static _Noreturn void serve(struct plan_rules *rules, int listener, int stop_fd)
         if (poll(fds, 2, -1) > 0 && fds[1].revents != 0)
             answer(&server, listener);
     }
-    _exit(server.symbols == NULL || tell_unmatched(&server) ? 0 : 1);
+    _exit(server.symbols == NULL || tell_all(&server) ? 0 : 1);
 }
 
 /* ---- The parent's side ---- */

@@ -22,6 +22,11 @@ bool record_functions_add(struct record_functions *functions, const char *patter
     return plan_rules_add(&functions->rules, leaves_out ? "--exclude" : "--filter", pattern, leaves_out);
 }
 
+bool record_functions_add_arguments(struct record_functions *functions, const char *pattern)
+{
+    return plan_rules_add(&functions->arguments, "--args", pattern != NULL ? pattern : "*", false);
+}
+
 bool record_functions_depth(struct record_functions *functions, const char *text)
 {
     char *end;
@@ -50,10 +55,15 @@ bool record_functions_minimum(struct record_functions *functions, const char *te
 
 bool record_functions_check(const struct record_functions *functions)
 {
-    if (functions->is_wanted ||
-        (functions->rules.count == 0 && functions->depth == 0 && functions->minimum_ns == 0))
+    bool has_options = functions->rules.count > 0 || functions->arguments.count > 0 || functions->depth != 0 ||
+                       functions->minimum_ns != 0;
+    if (functions->arguments.count > 0 && functions->minimum_ns != 0) {
+        tool_complain("--args cannot be combined with --minimum-duration");
+        return false;
+    }
+    if (functions->is_wanted || !has_options)
         return true;
-    tool_complain("--filter, --exclude, --depth and --minimum-duration require --functions");
+    tool_complain("--filter, --exclude, --depth, --minimum-duration and --args require --functions");
     return false;
 }
 
@@ -73,7 +83,13 @@ bool record_functions_begin(struct record_functions *functions)
     set_number("TRACEBED_FUNCTIONS_DEPTH", functions->depth);
     set_number("TRACEBED_FUNCTIONS_MINIMUM", functions->minimum_ns);
     unsetenv(LAUNCH_ENV_PLANS); /* that of a recorder outside this one */
-    return functions->rules.count == 0 || plan_server_start(&functions->server, &functions->rules);
+    unsetenv(LAUNCH_ENV_ARGUMENTS);
+    if (functions->arguments.count > 0) {
+        functions->rules.arguments = &functions->arguments;
+        setenv(LAUNCH_ENV_ARGUMENTS, "1", 1);
+    }
+    bool has_rules = functions->rules.count > 0 || functions->arguments.count > 0;
+    return !has_rules || plan_server_start(&functions->server, &functions->rules);
 }
 
 bool record_functions_end(struct record_functions *functions, int result)
@@ -81,36 +97,41 @@ bool record_functions_end(struct record_functions *functions, int result)
     bool is_run = result != TOOL_TROUBLE && result != RECORD_NOT_EXECUTABLE && result != RECORD_NOT_FOUND;
     bool is_fine = plan_server_stop(&functions->server, is_run);
     plan_rules_free(&functions->rules);
+    plan_rules_free(&functions->arguments);
     return is_fine;
 }
 
 /* ---- Hooks ---- */
 
-/* A program has hooks, or places that can be patched: undefined symbols and sections with these names. */
-static bool is_way(const char *name, bool is_section)
+/*
+ * A program has hooks, or places that can be patched: undefined symbols and sections with these names. Only the latter give
+ * arguments.
+ */
+static bool is_way(const char *name, bool is_section, bool with_arguments)
 {
     static const char *const symbols[] = {"__cyg_profile_func_enter", "__fentry__", "mcount", "_mcount"};
     static const char *const sections[] = {"__patchable_function_entries", "__mcount_loc", "xray_instr_map"};
     const char *const *names = is_section ? sections : symbols;
     size_t count = is_section ? sizeof sections / sizeof *sections : sizeof symbols / sizeof *symbols;
-    for (size_t i = 0; name != NULL && i < count; i++)
+    for (size_t i = with_arguments && !is_section ? 1 : 0; name != NULL && i < count; i++)
         if (strcmp(name, names[i]) == 0)
             return true;
     return false;
 }
 
-static bool has_hook(Elf *elf, Elf_Scn *section, const GElf_Shdr *header)
+static bool has_hook(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, bool with_arguments)
 {
     Elf_Data *data = elf_getdata(section, NULL);
     GElf_Sym symbol;
     for (int i = 0; data != NULL && gelf_getsym(data, i, &symbol) != NULL; i++)
-        if (symbol.st_shndx == SHN_UNDEF && is_way(elf_strptr(elf, header->sh_link, symbol.st_name), false))
+        if (symbol.st_shndx == SHN_UNDEF &&
+            is_way(elf_strptr(elf, header->sh_link, symbol.st_name), false, with_arguments))
             return true;
     return false;
 }
 
 /* True for a file that is no ELF file, too. */
-static bool can_be_recorded(const char *path)
+static bool can_be_recorded(const char *path, bool with_arguments)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     elf_version(EV_CURRENT);
@@ -121,23 +142,36 @@ static bool can_be_recorded(const char *path)
     bool can = elf == NULL || elf_kind(elf) != ELF_K_ELF || elf_getshdrstrndx(elf, &names) != 0;
     while (!can && (section = elf_nextscn(elf, section)) != NULL)
         can = gelf_getshdr(section, &header) != NULL &&
-              (is_way(elf_strptr(elf, names, header.sh_name), true) ||
-               (header.sh_type == SHT_DYNSYM && has_hook(elf, section, &header)));
+              (is_way(elf_strptr(elf, names, header.sh_name), true, with_arguments) ||
+               (header.sh_type == SHT_DYNSYM && has_hook(elf, section, &header, with_arguments)));
     elf_end(elf);
     if (fd >= 0)
         close(fd);
     return can;
 }
 
-/* Only a warning: the program may start or load something that can be recorded. */
-void record_functions_warn(const char *name, const char *path)
+static bool can_give_arguments(const char *name, const char *path)
 {
-    if (can_be_recorded(path))
-        return;
+    if (!can_be_recorded(path, false) || can_be_recorded(path, true))
+        return true;
+    tool_complain("--args: %s is compiled with -finstrument-functions, whose hooks are not given arguments",
+                  name);
+    tool_hint("Compile with: cc -g -fpatchable-function-entry=5, or -pg -mfentry");
+    return false;
+}
+
+/* What lacks hooks is only mentioned: the program may start or load something that can be recorded. */
+bool record_functions_accept(const struct record_functions *functions, const char *name, const char *path)
+{
+    if (functions->arguments.count > 0 && !can_give_arguments(name, path))
+        return false;
+    if (can_be_recorded(path, false))
+        return true;
     tool_complain("%s: not compiled with -finstrument-functions, -pg, -fpatchable-function-entry=5 or "
                   "-fxray-instrument: its own calls will not be recorded",
                   name);
     tool_hint(
         "Compile with: cc -g -fpatchable-function-entry=5. Programs and libraries that it loads are still "
         "recorded.");
+    return true;
 }

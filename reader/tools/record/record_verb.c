@@ -54,6 +54,9 @@ static const char help[] =
     "      --minimum-duration=T\n"
     "                         with --functions, leave out calls that take less than\n"
     "                         T: 20us, 1.5ms; what they call takes less as well\n"
+    "      --args[=PATTERN]   with --functions, also record the arguments and results\n"
+    "                         of functions that match, or of all, as far as debug\n"
+    "                         information tells their types (cc -g)\n"
     "      --ruby[=WHAT]      record Ruby programs: where objects are allocated;\n"
     "                         WHAT is a comma-separated list of light (default),\n"
     "                         full (with sizes and frees), none, and calls (of all\n"
@@ -113,6 +116,7 @@ enum {
     OPTION_EXCLUDE,
     OPTION_DEPTH,
     OPTION_MINIMUM,
+    OPTION_ARGS,
     OPTION_MAX_SIZE,
     OPTION_RING,
     OPTION_ROTATE,
@@ -177,6 +181,8 @@ static bool take(struct options *options, int option)
         options->clock = optarg;
         return usage_unless(strcmp(optarg, "tsc") == 0 || strcmp(optarg, "monotonic") == 0,
                             "--clock: expected tsc or monotonic");
+    case OPTION_ARGS:
+        return record_functions_add_arguments(&options->functions, optarg);
     case OPTION_DEPTH:
         return record_functions_depth(&options->functions, optarg);
     case OPTION_MINIMUM:
@@ -238,6 +244,7 @@ static int parse(int argc, char **argv, struct options *options)
         {"exclude", required_argument, NULL, OPTION_EXCLUDE},
         {"depth", required_argument, NULL, OPTION_DEPTH},
         {"minimum-duration", required_argument, NULL, OPTION_MINIMUM},
+        {"args", optional_argument, NULL, OPTION_ARGS},
         {"max-size", required_argument, NULL, OPTION_MAX_SIZE},
         {"ring", required_argument, NULL, OPTION_RING},
         {"rotate", required_argument, NULL, OPTION_ROTATE},
@@ -295,9 +302,9 @@ static int check_program(const char *name, const struct options *options)
         complain(name, &program, "is a setuid program and will not be recorded");
         tool_hint("Run tracebed as the user that owns it.");
     }
-    if (options->functions.is_wanted)
-        record_functions_warn(name, program.path);
-    return -1;
+    bool is_accepted =
+        !options->functions.is_wanted || record_functions_accept(&options->functions, name, program.path);
+    return is_accepted ? -1 : TOOL_TROUBLE;
 }
 
 static void store_command_line(struct tbed_writer *writer, char **argv)

@@ -108,17 +108,20 @@ struct record_functions {
     uint32_t depth;      /* 0: any */
     uint64_t minimum_ns; /* 0: any duration */
     struct plan_rules rules;
+    struct plan_rules arguments; /* whose arguments are recorded */
     struct plan_server server;
 };
 
 /* Adds the pattern of a --filter or --exclude option. False, with a complaint, if it is invalid. */
 bool record_functions_add(struct record_functions *functions, const char *pattern, bool leaves_out);
+/* Adds the pattern of --args, or NULL if it has none. False, with a complaint, if it is invalid. */
+bool record_functions_add_arguments(struct record_functions *functions, const char *pattern);
 /* False, with a complaint, if an option is invalid or they contradict each other. */
 bool record_functions_depth(struct record_functions *functions, const char *text);
 bool record_functions_minimum(struct record_functions *functions, const char *text);
 bool record_functions_check(const struct record_functions *functions);
-/* Warns if the program itself calls no hooks. */
-void record_functions_warn(const char *name, const char *path);
+/* Warns if the program itself calls no hooks. False, with a complaint, if it cannot be recorded as requested. */
+bool record_functions_accept(const struct record_functions *functions, const char *name, const char *path);
 /*
  * Around the program: sets its environment and answers its processes. The second is false, with a complaint, if a pattern
  * matched nothing; 'result' is the status to exit with.

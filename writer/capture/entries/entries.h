@@ -63,7 +63,9 @@ enum functions_kind {
     FUNCTIONS_AT_ENTRY, /* the call is the function's first instruction, or behind its mark for indirect jumps */
     FUNCTIONS_BEHIND_FRAME, /* mcount: the frame pointer is set up */
     FUNCTIONS_BEFORE_ENTRY, /* the call is before the function, whose first two bytes jump to it */
-    FUNCTIONS_KIND_COUNT
+    FUNCTIONS_KIND_COUNT,
+    FUNCTIONS_THROUGH_STUB =
+        FUNCTIONS_KIND_COUNT, /* no call: the function comes next (writer/capture/libcalls) */
 };
 #define FUNCTIONS_DISTANCE_MAX 64u /* 0: not known */
 

@@ -22,9 +22,6 @@
 
 static uintptr_t return_trampoline; /* 0: not prepared */
 
-void (*functions_on_entry)(const struct functions_values *values);
-void (*functions_on_exit)(const struct functions_values *values);
-
 uint32_t functions_saved_nbytes = 512, functions_saved_mask;
 
 /* ---- What the processor has to save ---- */
@@ -81,6 +78,8 @@ static inline uintptr_t function_of(const struct functions_entered *entered)
 {
     uint64_t distance = entered->what & 0xFFFF;
     const uint8_t *behind = (const uint8_t *)entered->return_address;
+    if (kind_of(entered) == FUNCTIONS_THROUGH_STUB)
+        return entered->return_address;
     if (distance != 0)
         return entered->return_address - distance;
     const uint8_t *call = behind - (behind[-5] == 0xE8 ? 5 : 6);
@@ -121,7 +120,7 @@ bool functions_entered_quickly(struct functions_entered *entered)
         return true;
     uintptr_t *place = place_of(entered), function = function_of(entered);
     struct functions_cell *cell = functions_cell_find((uintptr_t)place);
-    if (TBED_UNLIKELY(cell == NULL || is_replaced(place) || functions_on_entry != NULL) ||
+    if (TBED_UNLIKELY(cell == NULL || is_replaced(place) || functions_has_arguments) ||
         TBED_UNLIKELY(!functions_try_enter(function, stack_of(place))))
         return false;
     replace(cell, function, place);
@@ -139,10 +138,14 @@ static void record(struct functions_entered *entered, uintptr_t function, uintpt
         .x87 = saved + FUNCTIONS_SAVED_X87,
         .more = (const uint8_t *)(place + 1),
     };
-    if (functions_on_entry != NULL)
-        functions_on_entry(&values);
-    else
-        functions_enter(function, stack_of(place));
+    functions_enter(&values);
+}
+
+/* There is no result yet. */
+static void leave_for_jump(uintptr_t function, uintptr_t stack)
+{
+    struct functions_values values = {.function = function, .stack = stack};
+    functions_exit(&values);
 }
 
 void functions_entered_slowly(struct functions_entered *entered, const uint8_t *saved)
@@ -157,7 +160,7 @@ void functions_entered_slowly(struct functions_entered *entered, const uint8_t *
         replace(cell, function, place);
     } else {
         if (functions_open_at(stack_of(place), JUMPS_MAX) != 0)
-            functions_exit(functions_open_at(stack_of(place), 0), stack_of(place));
+            leave_for_jump(functions_open_at(stack_of(place), 0), stack_of(place));
         cell->function = function;
     }
     record(entered, function, place, saved);
@@ -169,7 +172,7 @@ bool functions_returned_quickly(struct functions_returned *returned)
 {
     uintptr_t stack = stack_of(&returned->place);
     const struct functions_cell *cell = functions_cell_find((uintptr_t)&returned->place);
-    if (TBED_UNLIKELY(functions_open_at(stack, 1) != 0 || functions_on_exit != NULL) ||
+    if (TBED_UNLIKELY(functions_open_at(stack, 1) != 0 || functions_has_arguments) ||
         TBED_UNLIKELY(!functions_try_exit(cell->function, stack)))
         return false;
     returned->place = cell->return_address;
@@ -187,12 +190,11 @@ void functions_returned_slowly(struct functions_returned *returned, const uint8_
         .vectors = saved + FUNCTIONS_SAVED_VECTORS,
         .x87 = saved + FUNCTIONS_SAVED_X87,
     };
-    if (functions_on_exit != NULL)
-        functions_on_exit(&values);
-    else
-        functions_exit(cell->function, stack);
-    while ((function = functions_open_at(stack, 0)) != 0)
-        functions_exit(function, stack);
+    functions_exit(&values);
+    while ((function = functions_open_at(stack, 0)) != 0) {
+        values.function = function;
+        functions_exit(&values);
+    }
     returned->place = cell->return_address;
 }
 #if defined(__clang__)

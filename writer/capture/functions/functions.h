@@ -16,6 +16,7 @@
 #ifndef TRACEBED_FUNCTIONS_H
 #define TRACEBED_FUNCTIONS_H
 
+#include "writer/capture/launch/launch_arguments.h"
 #include "writer/capture/launch/launch_plan.h"
 #include "writer/capture/shared/preload.h"
 
@@ -70,6 +71,7 @@ struct functions_thread {
     uint32_t hook_depth, hook_open;
     struct functions_range ranges[FUNCTIONS_RANGE_COUNT];
     struct functions_handler handler;
+    struct functions_arguments *arguments; /* functions_given.c; NULL: none yet */
 };
 extern __thread struct functions_thread functions_thread __attribute__((tls_model("initial-exec")));
 
@@ -132,8 +134,9 @@ void functions_signals_restore(const struct functions_signals *old);
  */
 bool functions_try_enter(uintptr_t function, uintptr_t stack);
 bool functions_try_exit(uintptr_t function, uintptr_t stack);
-void functions_enter(uintptr_t function, uintptr_t stack);
-void functions_exit(uintptr_t function, uintptr_t stack);
+struct functions_values;
+void functions_enter(const struct functions_values *values);
+void functions_exit(const struct functions_values *values);
 
 /* The innermost open call, or the one 'outer' calls further out, if it was entered at this place; else 0. */
 uintptr_t functions_open_at(uintptr_t stack, uint32_t outer);
@@ -141,18 +144,26 @@ uintptr_t functions_open_at(uintptr_t stack, uint32_t outer);
 /* What a function entered through a patched place was given, or what it returns. */
 struct functions_values {
     uintptr_t function;
-    uintptr_t stack;         /* where its return address is stored, with FUNCTIONS_EXACT */
-    const uint64_t *general; /* entry: rdi, rsi, rdx, rcx, r8, r9 (x0 to x7); exit: rax, rdx (x0, x1) */
-    const uint8_t *vectors;  /* xmm0 to xmm7 (q0 to q7), 16 bytes each */
-    const uint8_t *x87;      /* st(0) and st(1), 16 bytes each; NULL on arm64 */
-    const uint8_t *more;     /* entry: the arguments on the stack, without holes; exit: NULL */
+    uintptr_t stack; /* where its return address is stored, with FUNCTIONS_EXACT */
+    const uint64_t *
+        general; /* NULL: not saved, nor are the others; entry: rdi, rsi, rdx, rcx, r8, r9 (x0 to x7); exit: rax, rdx (x0, x1) */
+    const uint8_t *vectors; /* xmm0 to xmm7 (q0 to q7), 16 bytes each */
+    const uint8_t *x87;     /* st(0) and st(1), 16 bytes each; NULL on arm64 */
+    const uint8_t *more;    /* entry: the arguments on the stack, without holes; exit: NULL */
 };
+
+/* ---- functions_given.c: arguments and results ---- */
+
+extern bool functions_has_arguments; /* those of some functions are recorded */
+
 /*
- * Called, if set, in place of functions_enter() and functions_exit(), which they are to call, for every call through a
- * patched place; all registers are saved. Set before the first call.
+ * Begins and ends a span with what its function was given and returns, as far as that is described. The caller is inside
+ * preload_enter(), with signals blocked.
  */
-extern void (*functions_on_entry)(const struct functions_values *values);
-extern void (*functions_on_exit)(const struct functions_values *values);
+void functions_begin_given(struct preload_thread *thread, struct functions_thread *frames, uint32_t location,
+                           const struct functions_values *values);
+void functions_end_given(struct preload_thread *thread, struct functions_thread *frames,
+                         const struct functions_values *values);
 
 /* ---- functions_handlers.c: the guard is set, so a signal handler has interrupted a hook ---- */
 
@@ -213,7 +224,10 @@ bool functions_is_wanted(struct preload_thread *thread, uintptr_t function, uint
 /* The same at any depth, for places to be patched. Signals are blocked. */
 bool functions_is_chosen(uintptr_t function);
 
-/* What the plan says of a function; NULL: the default holds. Signals are blocked: it may have to be requested. */
-const struct launch_plan_function *functions_planned(uintptr_t function);
+/*
+ * What the plan says of a function, and the plan; NULL: the default holds. Signals are blocked: it may have to be
+ * requested.
+ */
+const struct launch_plan_function *functions_planned(uintptr_t function, const struct launch_plan **plan_ret);
 
 #endif

@@ -40,17 +40,19 @@ static uint64_t verdict_key(uintptr_t function)
     return version << 49 | ((uint64_t)function << 16 >> 15);
 }
 
-const struct launch_plan_function *functions_planned(uintptr_t function)
+const struct launch_plan_function *functions_planned(uintptr_t function, const struct launch_plan **plan_ret)
 {
     struct preload_module module;
     const struct launch_plan *plan =
         preload_module_find(function, &module) ? functions_plan_of(&module) : NULL;
+    *plan_ret = plan;
     return plan != NULL ? launch_plan_find(plan, function - module.start + module.base) : NULL;
 }
 
 bool functions_is_chosen(uintptr_t function)
 {
-    const struct launch_plan_function *planned = has_plans ? functions_planned(function) : NULL;
+    const struct launch_plan *plan;
+    const struct launch_plan_function *planned = has_plans ? functions_planned(function, &plan) : NULL;
     return (planned != NULL ? planned->flags : functions_default_flags) & LAUNCH_PLAN_RECORDED;
 }
 

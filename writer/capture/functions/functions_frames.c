@@ -16,6 +16,7 @@
 #include "writer/base/memory.h"
 #include "writer/base/sandbox_state.h"
 #include "writer/capture/functions/functions.h"
+#include "writer/capture/values/functions_arguments.h"
 
 #define CAPACITY_MIN 1024
 
@@ -35,6 +36,9 @@ static void frames_free(void *unused)
     if (preload_thread.guard != PRELOAD_FREE) /* the thread was cancelled inside a hook */
         return;
     preload_guard_set(&preload_thread, PRELOAD_APART);
+    if (frames->arguments != NULL)
+        tbed_pages_free(frames->arguments, sizeof *frames->arguments);
+    frames->arguments = NULL;
     size_t nbytes = frames->capacity * sizeof *pages;
     frames->depth = frames->capacity = 0;
     frames->frames = NULL;

@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <stdint.h>
 
+#include "writer/base/sandbox_state.h"
 #include "writer/capture/functions/functions.h"
 
 #define EXPORTED __attribute__((visibility("default"), used, noinline))
@@ -127,13 +128,25 @@ static uint32_t range_learn(struct preload_thread *thread, struct functions_thre
     return location;
 }
 
+/* 'values': NULL, if they are not recorded. */
+static void begin_span(struct preload_thread *thread, struct functions_thread *frames,
+                       struct tbed_recorder *recorder, uint32_t location,
+                       const struct functions_values *values)
+{
+    if (values != NULL)
+        functions_begin_given(thread, frames, location, values);
+    else
+        tbed_span_begin(recorder, location);
+}
+
 /* The call has a frame. */
 static void begin_framed(struct preload_thread *thread, struct functions_thread *frames,
-                         struct tbed_recorder *recorder, uintptr_t function, uintptr_t stack)
+                         struct tbed_recorder *recorder, uintptr_t function, uintptr_t stack,
+                         const struct functions_values *values)
 {
     uint32_t location = range_learn(thread, frames, function);
     if (frames->minimum_ticks == 0) {
-        tbed_span_begin(recorder, location);
+        begin_span(thread, frames, recorder, location, values);
         push(frames, function, stack);
         return;
     }
@@ -143,16 +156,17 @@ static void begin_framed(struct preload_thread *thread, struct functions_thread 
 }
 
 static void begin_slowly(struct preload_thread *thread, struct functions_thread *frames,
-                         struct tbed_recorder *recorder, uintptr_t function, uintptr_t stack, bool is_chosen)
+                         struct tbed_recorder *recorder, uintptr_t function, uintptr_t stack,
+                         const struct functions_values *values, bool is_chosen)
 {
     bool has_frame =
         frames->unframed == 0 && (frames->depth < frames->capacity || functions_frames_grow(frames));
     if (!has_frame) {
         functions_pending_store(frames, recorder, frames->depth);
-        tbed_span_begin(recorder, range_learn(thread, frames, function));
+        begin_span(thread, frames, recorder, range_learn(thread, frames, function), values);
         frames->unframed++;
     } else if (is_chosen || !functions_is_selective || functions_choose(thread, frames, function)) {
-        begin_framed(thread, frames, recorder, function, stack);
+        begin_framed(thread, frames, recorder, function, stack, values);
     } else {
         push(frames, function, stack | FUNCTIONS_NO_SPAN);
     }
@@ -160,7 +174,8 @@ static void begin_slowly(struct preload_thread *thread, struct functions_thread 
 
 /* 'is_chosen': it has been decided already that the call is recorded. */
 SLOW static void enter_slowly(struct preload_thread *thread, struct functions_thread *frames,
-                              uintptr_t function, uintptr_t stack, bool is_chosen)
+                              uintptr_t function, uintptr_t stack,
+                              const struct functions_values *values, bool is_chosen)
 {
     struct functions_signals signals;
     if (preload_writer == NULL)
@@ -173,7 +188,7 @@ SLOW static void enter_slowly(struct preload_thread *thread, struct functions_th
     if (recorder == NULL)
         recorder = preload_recorder_get(thread);
     if (recorder != NULL)
-        begin_slowly(thread, frames, recorder, function, stack, is_chosen);
+        begin_slowly(thread, frames, recorder, function, stack, values, is_chosen);
     functions_signals_restore(&signals);
     errno = saved_errno;
 }
@@ -244,7 +259,7 @@ SLOW static void enter_otherwise(struct preload_thread *thread, struct functions
                  (range_recall(thread, frames, function) && enter_chosen(thread, frames, function, stack)))) {
         if (functions_stop_in_sandbox(thread))
             return;
-        enter_slowly(thread, frames, function, stack, is_usual);
+        enter_slowly(thread, frames, function, stack, NULL, is_usual);
     }
     hook_forget(frames);
     preload_leave(thread);
@@ -283,9 +298,24 @@ bool functions_try_enter(uintptr_t function, uintptr_t stack)
     return is_stored;
 }
 
-void functions_enter(uintptr_t function, uintptr_t stack)
+/* Not the quick path: it stores one word. */
+static void enter_given(const struct functions_values *values)
 {
-    enter(function, stack);
+    struct preload_thread *thread = &preload_thread;
+    if (!hook_begin(thread)) {
+        functions_handler_enter(thread, values->function, values->stack);
+        return;
+    }
+    enter_slowly(thread, &functions_thread, values->function, values->stack, values, false);
+    preload_leave(thread);
+}
+
+void functions_enter(const struct functions_values *values)
+{
+    if (functions_has_arguments && !tbed_is_sandboxed())
+        enter_given(values);
+    else
+        enter(values->function, values->stack);
 }
 
 /* ---- Exit ---- */
@@ -395,9 +425,34 @@ bool functions_try_exit(uintptr_t function, uintptr_t stack)
     return is_stored;
 }
 
-void functions_exit(uintptr_t function, uintptr_t stack)
+/* False: the call is not the innermost one, or has no span; nothing has been done. */
+static bool end_given(struct preload_thread *thread, struct functions_thread *frames,
+                      const struct functions_values *values)
 {
-    leave(function, stack, false);
+    struct functions_signals signals;
+    int saved_errno = errno;
+    if (frames->depth == 0 || frames->unframed > 0 || thread->recorder == NULL || thread->has_ended ||
+        frames->frames[frames->depth - 1].stack != values->stack ||
+        frames->frames[frames->depth - 1].function != values->function)
+        return false;
+    functions_signals_block(&signals);
+    functions_end_given(thread, frames, values);
+    frames->depth--;
+    functions_signals_restore(&signals);
+    errno = saved_errno;
+    return true;
+}
+
+void functions_exit(const struct functions_values *values)
+{
+    struct preload_thread *thread = &preload_thread;
+    bool is_ended = false;
+    if (functions_has_arguments && values->general != NULL && !tbed_is_sandboxed() && hook_begin(thread)) {
+        is_ended = end_given(thread, &functions_thread, values);
+        preload_leave(thread);
+    }
+    if (!is_ended)
+        leave(values->function, values->stack, false);
 }
 
 uintptr_t functions_open_at(uintptr_t stack, uint32_t outer)

@@ -22,6 +22,9 @@
 /* The environment: "NAME,FLAGS", the abstract name of the socket, and the flags of functions that are in no plan. */
 #define LAUNCH_ENV_PLANS "TRACEBED_FUNCTIONS_PLANS"
 
+/* The environment: set if plans have descriptions of arguments. */
+#define LAUNCH_ENV_ARGUMENTS "TRACEBED_FUNCTIONS_ARGS"
+
 #define LAUNCH_PLAN_NAME_NBYTES 64 /* of the socket's name with its terminator */
 #define LAUNCH_PLAN_WAIT_MS     30000
 
@@ -37,7 +40,7 @@ struct launch_plan_function {
     uint64_t start; /* as the ELF file has it */
     uint32_t nbytes;
     uint32_t flags;     /* enum launch_plan_flag */
-    uint32_t arguments; /* offset of a description of its arguments; 0: none */
+    uint32_t arguments; /* offset of a description (launch_arguments.h); 0: none */
     uint32_t reserved;  /* 0 */
 };
 

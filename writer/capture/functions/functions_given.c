@@ -1,0 +1,116 @@
+/*
+ * Arguments and results of calls: which functions have a description of theirs, and spans that begin and end with them.
+ *
+ * Descriptions are in the plans of modules (functions_plan.c). A thread remembers those of the functions that it called
+ * last.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "writer/base/memory.h"
+#include "writer/capture/functions/functions.h"
+#include "writer/capture/values/functions_arguments.h"
+
+#define KNOWN_COUNT 64
+
+struct known {
+    uint64_t key; /* 0: free */
+    const struct launch_arguments *arguments;
+};
+
+bool functions_has_arguments;
+
+static __thread struct known known_functions[KNOWN_COUNT] __attribute__((tls_model("initial-exec")));
+
+/* Behind that of the filter, before those of the program. */
+__attribute__((constructor(102))) static void start(void)
+{
+    functions_has_arguments = getenv(LAUNCH_ENV_ARGUMENTS) != NULL;
+}
+
+/* ---- Descriptions ---- */
+
+static const struct launch_arguments *planned_arguments(uintptr_t function)
+{
+    const struct launch_plan *plan;
+    const struct launch_plan_function *planned = functions_planned(function, &plan);
+    if (planned == NULL || planned->arguments == 0 || planned->arguments % 8 != 0)
+        return NULL;
+    size_t nbytes = sizeof *plan + plan->function_count * sizeof plan->functions[0] + plan->more_nbytes;
+    const struct launch_arguments *arguments = (const void *)((const char *)plan + planned->arguments);
+    return planned->arguments < nbytes && launch_arguments_check(arguments, nbytes - planned->arguments)
+               ? arguments
+               : NULL;
+}
+
+static uint64_t key_of(uintptr_t function)
+{
+    uint64_t version = __atomic_load_n(&preload_modules_version, __ATOMIC_ACQUIRE);
+    return version << 48 ^ (uint64_t)function ^ 1;
+}
+
+/*
+ * The caller is in a hook, with signals blocked; a handler that interrupted the hook earlier has stored its entry
+ * completely.
+ */
+static const struct launch_arguments *arguments_of(struct preload_thread *thread, uintptr_t function)
+{
+    struct known *known = &known_functions[(function ^ function >> 6) % KNOWN_COUNT];
+    uint64_t key = key_of(function);
+    if (known->key == key)
+        return known->arguments;
+    preload_location_at(thread, function); /* makes the module known */
+    known->arguments = planned_arguments(function);
+    known->key = key_of(function);
+    return known->arguments;
+}
+
+/* ---- Spans ---- */
+
+static struct functions_arguments *room_of(struct functions_thread *frames)
+{
+    if (frames->arguments == NULL)
+        frames->arguments = tbed_pages_alloc(sizeof *frames->arguments);
+    return frames->arguments;
+}
+
+static void read_values(struct functions_arguments *to, struct preload_thread *thread,
+                        const struct launch_arguments *arguments, bool is_result,
+                        const struct functions_values *values)
+{
+    struct functions_registers registers = {
+        .integers = values->general, .vectors = values->vectors, .stack = values->more, .x87 = values->x87};
+    functions_arguments_read(to, thread, arguments, is_result, &registers);
+}
+
+void functions_begin_given(struct preload_thread *thread, struct functions_thread *frames, uint32_t location,
+                           const struct functions_values *values)
+{
+    const struct launch_arguments *arguments = arguments_of(thread, values->function);
+    struct functions_arguments *room =
+        arguments != NULL && arguments->argument_count > 0 ? room_of(frames) : NULL;
+    if (room == NULL) {
+        tbed_span_begin(thread->recorder, location);
+        return;
+    }
+    read_values(room, thread, arguments, false, values);
+    tbed_span_begin_args(thread->recorder, location, room->items, room->count);
+}
+
+void functions_end_given(struct preload_thread *thread, struct functions_thread *frames,
+                         const struct functions_values *values)
+{
+    const struct launch_arguments *arguments = arguments_of(thread, values->function);
+    struct functions_arguments *room =
+        arguments != NULL && arguments->result_count > 0 ? room_of(frames) : NULL;
+    if (room == NULL) {
+        tbed_span_end(thread->recorder);
+        return;
+    }
+    read_values(room, thread, arguments, true, values);
+    tbed_span_end_args(thread->recorder, room->items, room->count);
+}
