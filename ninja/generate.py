@@ -44,7 +44,7 @@ MAIN = "reader/tools/main.c"
 PRELOADED = {
     "libtracebed-preload": ["writer/capture/shared", LAUNCH, "writer/capture/preload"],
     "libtracebed-functions": ["writer/capture/shared", LAUNCH, "writer/capture/values", "writer/capture/functions",
-                              "writer/capture/entries"],
+                              "writer/capture/entries", "writer/capture/libcalls"],
 }
 RUBY = "writer/capture/ruby/ext/tracebed"
 PYTHON = "reader/python"

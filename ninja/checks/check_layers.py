@@ -49,6 +49,7 @@ ROOMS = {
     "writer/capture/values": ["writer/capture/shared"],
     "writer/capture/functions": ["writer/capture/values"],
     "writer/capture/entries": ["writer/capture/functions"],
+    "writer/capture/libcalls": ["writer/capture/entries"],
     "writer/capture/ruby": ["writer/include"],
     "reader/include": ["format"],
     "reader/core/base": ["format"],

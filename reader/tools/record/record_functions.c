@@ -27,6 +27,23 @@ bool record_functions_add_arguments(struct record_functions *functions, const ch
     return plan_rules_add(&functions->arguments, "--args", pattern != NULL ? pattern : "*", false);
 }
 
+#if defined(__x86_64__)
+bool record_functions_set_libcalls(struct record_functions *functions, const char *pattern)
+{
+    functions->is_wanted = true;
+    functions->libcalls = pattern != NULL ? pattern : "";
+    return true;
+}
+#else
+bool record_functions_set_libcalls(struct record_functions *functions, const char *pattern)
+{
+    (void)functions;
+    (void)pattern;
+    tool_complain("--libcalls: only on x86-64");
+    return false;
+}
+#endif
+
 bool record_functions_depth(struct record_functions *functions, const char *text)
 {
     char *end;
@@ -84,6 +101,9 @@ bool record_functions_begin(struct record_functions *functions)
     set_number("TRACEBED_FUNCTIONS_MINIMUM", functions->minimum_ns);
     unsetenv(LAUNCH_ENV_PLANS); /* that of a recorder outside this one */
     unsetenv(LAUNCH_ENV_ARGUMENTS);
+    unsetenv(LAUNCH_ENV_LIBCALLS);
+    if (functions->libcalls != NULL)
+        setenv(LAUNCH_ENV_LIBCALLS, functions->libcalls, 1);
     if (functions->arguments.count > 0) {
         functions->rules.arguments = &functions->arguments;
         setenv(LAUNCH_ENV_ARGUMENTS, "1", 1);
@@ -165,7 +185,7 @@ bool record_functions_accept(const struct record_functions *functions, const cha
 {
     if (functions->arguments.count > 0 && !can_give_arguments(name, path))
         return false;
-    if (can_be_recorded(path, false))
+    if (functions->libcalls != NULL || can_be_recorded(path, false))
         return true;
     tool_complain("%s: not compiled with -finstrument-functions, -pg, -fpatchable-function-entry=5 or "
                   "-fxray-instrument: its own calls will not be recorded",

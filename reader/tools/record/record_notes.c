@@ -159,6 +159,14 @@ static void tell_left_out(const char *path, const struct launch_notes *notes)
                       tool_format_count(number, count));
 }
 
+static void tell_libcalls(const char *path, const struct launch_note *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (list[i].kind == LAUNCH_NOTE_LIBCALLS)
+            tool_complain("%s: %" PRIu64 " library function%s called by %s could not be recorded", path,
+                          list[i].count, list[i].count == 1 ? "" : "s", list[i].name);
+}
+
 bool record_notes_tell(const char *path, const struct launch_notes *notes)
 {
     struct launch_note list[LAUNCH_NOTES_MAX];
@@ -166,5 +174,6 @@ bool record_notes_tell(const char *path, const struct launch_notes *notes)
     tell_programs(path, notes, list, count);
     tell_unplanned(path, notes, list, count);
     tell_left_out(path, notes);
+    tell_libcalls(path, list, count);
     return tell_not_started(path, list, count) > 0;
 }

@@ -54,6 +54,9 @@ static const char help[] =
     "      --minimum-duration=T\n"
     "                         with --functions, leave out calls that take less than\n"
     "                         T: 20us, 1.5ms; what they call takes less as well\n"
+    "      --libcalls[=PATTERN]  record calls of library functions by the program, or\n"
+    "                         by the modules that match; needs no recompilation, and\n"
+    "                         implies --functions\n"
     "      --args[=PATTERN]   with --functions, also record the arguments and results\n"
     "                         of functions that match, or of all, as far as debug\n"
     "                         information tells their types (cc -g)\n"
@@ -117,6 +120,7 @@ enum {
     OPTION_DEPTH,
     OPTION_MINIMUM,
     OPTION_ARGS,
+    OPTION_LIBCALLS,
     OPTION_MAX_SIZE,
     OPTION_RING,
     OPTION_ROTATE,
@@ -181,6 +185,8 @@ static bool take(struct options *options, int option)
         options->clock = optarg;
         return usage_unless(strcmp(optarg, "tsc") == 0 || strcmp(optarg, "monotonic") == 0,
                             "--clock: expected tsc or monotonic");
+    case OPTION_LIBCALLS:
+        return record_functions_set_libcalls(&options->functions, optarg);
     case OPTION_ARGS:
         return record_functions_add_arguments(&options->functions, optarg);
     case OPTION_DEPTH:
@@ -245,6 +251,7 @@ static int parse(int argc, char **argv, struct options *options)
         {"depth", required_argument, NULL, OPTION_DEPTH},
         {"minimum-duration", required_argument, NULL, OPTION_MINIMUM},
         {"args", optional_argument, NULL, OPTION_ARGS},
+        {"libcalls", optional_argument, NULL, OPTION_LIBCALLS},
         {"max-size", required_argument, NULL, OPTION_MAX_SIZE},
         {"ring", required_argument, NULL, OPTION_RING},
         {"rotate", required_argument, NULL, OPTION_ROTATE},

@@ -109,11 +109,14 @@ struct record_functions {
     uint64_t minimum_ns; /* 0: any duration */
     struct plan_rules rules;
     struct plan_rules arguments; /* whose arguments are recorded */
+    const char *libcalls; /* the modules whose calls of library functions are; "": the program; NULL: none */
     struct plan_server server;
 };
 
 /* Adds the pattern of a --filter or --exclude option. False, with a complaint, if it is invalid. */
 bool record_functions_add(struct record_functions *functions, const char *pattern, bool leaves_out);
+/* The modules of --libcalls, or NULL for the program. False, with a complaint, if this machine does not have it. */
+bool record_functions_set_libcalls(struct record_functions *functions, const char *pattern);
 /* Adds the pattern of --args, or NULL if it has none. False, with a complaint, if it is invalid. */
 bool record_functions_add_arguments(struct record_functions *functions, const char *pattern);
 /* False, with a complaint, if an option is invalid or they contradict each other. */

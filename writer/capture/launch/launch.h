@@ -31,6 +31,9 @@ struct launch_program {
 /* 'searches': as execvp() does, in PATH. */
 enum launch_verdict launch_program_check(const char *name, bool searches, struct launch_program *program_ret);
 
+/* The modules whose calls of library functions are recorded: a glob; empty: the program. */
+#define LAUNCH_ENV_LIBCALLS "TRACEBED_FUNCTIONS_LIBCALLS"
+
 /* ---- launch_filters.c: processes that begin inside a sandbox ---- */
 
 #define LAUNCH_ENV_FILTERS "TRACEBED_PRELOAD_FILTERS" /* how many filters 'tracebed record' has itself */
@@ -57,6 +60,7 @@ enum launch_note_kind {
     LAUNCH_NOTE_ENVIRONMENT, /* it was started without our environment */
     LAUNCH_NOTE_SANDBOX,     /* it was started inside a sandbox */
     LAUNCH_NOTE_UNPLANNED, /* a module whose functions could not be chosen; 'status' is an enum launch_plan_status */
+    LAUNCH_NOTE_LIBCALLS, /* a module some of whose calls of library functions could not be recorded */
     LAUNCH_NOTE_KIND_COUNT,
 };
 
