@@ -36,7 +36,7 @@ EXTENDED = {1: ("begin", "", "category"), 2: ("end", "begin_tick", ""), 3: ("ins
             7: ("free", "address", "allocator"), 8: ("realloc", "old_address address size begin_tick", ""),
             9: ("async_begin", "key", ""), 10: ("async_end", "key", ""), 11: ("flow_begin", "key", ""),
             12: ("flow_step", "key", ""), 13: ("flow_end", "key", ""), 14: ("gap", "count", "cause"),
-            16: ("message", "", "packed"), 17: ("end", "begin_tick end_tick", ""),
+            16: ("message", "", "packed"), 17: ("end", "begin_tick end_tick", "inside"),
             18: ("begin", "types_names", "category"), 19: ("instant", "types_names", "category"),
             20: ("resize", "address size", "")}
 
@@ -684,7 +684,7 @@ def decode_extended(trace, at, end):
         fields["has_context"], aux = bool(aux & 8), aux & ~8
     if aux_name == "category":
         fields.update(show_category(trace, aux))
-    elif aux_name:
+    elif aux_name and (aux_name != "inside" or aux != 0):
         fields[aux_name] = aux
     if arguments:
         fields["args"] = arguments

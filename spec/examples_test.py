@@ -148,6 +148,11 @@ def event_leave(content):
     check_events(content, {"tick": 20, "type": "end", "id": ID, "name": "hi", "begin_tick": 5, "end_tick": 30})
 
 
+def event_leave_outer(content):
+    check_events(content, {"tick": 20, "type": "end", "id": ID, "name": "hi", "begin_tick": 5, "end_tick": 20,
+                           "inside": 2})
+
+
 def event_span(content):
     check_events(content, {"tick": 20, "type": "span", "id": ID, "name": "hi", "begin_tick": 3, "category": ID,
                            "category_name": "hi"})
@@ -204,7 +209,7 @@ def types(content):
 
 
 EXAMPLE_TESTS = [string, entry, event_begin, event_end, event_time, event_alloc, event_instant, event_counter,
-                 event_extended_end, event_leave, event_span, event_packed_message, event_packed_text, event_packed_begin, header,
+                 event_extended_end, event_leave, event_leave_outer, event_span, event_packed_message, event_packed_text, event_packed_begin, header,
                  record_cell, unit, stacks, frames, types]
 
 

@@ -140,6 +140,21 @@ static void put_leaves(struct golden_block *events, uint32_t name)
     }
 }
 
+/* A span that ends before one inside it, and a LEAVE of a span that is not there. */
+static void put_outer_leaves(struct golden_block *events, uint32_t name)
+{
+    static const uint32_t inside[] = {1, 1000};
+    golden_event(events, TBED_TAG_BEGIN, name, 58);
+    golden_event(events, TBED_TAG_BEGIN, name, 59);
+    for (size_t i = 0; i < sizeof inside / sizeof inside[0]; i++) {
+        struct golden_words words = {.count = 0};
+        golden_fixed(&words, (UINT64_C(1) << 40) + 58);
+        golden_fixed(&words, (UINT64_C(1) << 40) + 60);
+        golden_extended(events, name, 60, TBED_EXT_LEAVE, inside[i], &words);
+    }
+    golden_event(events, TBED_TAG_END, name, 61);
+}
+
 static void put_with_arguments(struct golden_block *events, uint32_t name)
 {
     static const uint32_t types[] = {TBED_EXT_BEGIN, TBED_EXT_INSTANT, TBED_EXT_MESSAGE};
@@ -235,6 +250,7 @@ static void write_events(const char *folder)
     put_categories(&events, name);
     put_spans(&events, name);
     put_leaves(&events, name);
+    put_outer_leaves(&events, name);
     put_packed_spans(&events, name);
     put_with_arguments(&events, name);
     put_packed(&events, name);

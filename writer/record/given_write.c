@@ -60,6 +60,10 @@ static void give_end(struct tbed_recorder *recorder, const struct tbed_given_eve
 /* Takes the innermost span off the stack as END does, and records when it really ends; 0: never. */
 static void give_leave(struct tbed_recorder *recorder, const struct tbed_given_event *event)
 {
+    if (event->inside > 0) {
+        tbed_span_leave_outer(recorder, event->inside, event->tick, event->end_tick);
+        return;
+    }
     struct tbed_open_span span = tbed_span_top(recorder);
     struct tbed_extended_event record = {.type = TBED_EXT_LEAVE,
                                          .id = span.id,

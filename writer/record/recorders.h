@@ -26,6 +26,13 @@ struct tbed_recorders {
     bool has_lost; /* one could not be stopped */
 };
 
+/* Another thread has ended a span of the recorder. */
+struct tbed_end_note {
+    struct tbed_end_note *next;
+    uint64_t begin_tick, end_tick;
+    uint32_t id;
+};
+
 /* The part of a recorder that no hot path touches. */
 struct tbed_recorder_cold {
     struct tbed_recorders *recorders;
@@ -56,7 +63,8 @@ struct tbed_recorder_cold {
     uint32_t gap_cause;
     uint32_t inherited_count; /* open spans that a parent began before the fork, the outermost; at most */
     uint64_t inherited_tick;  /* when they began for this process */
-    size_t stack_nbytes;      /* 0: the inline stack */
+    struct tbed_end_note *end_notes; /* of spans that other threads have ended; atomic */
+    size_t stack_nbytes;             /* 0: the inline stack */
     struct tbed_open_span inline_stack[TBED_STACK_INLINE_COUNT];
 };
 _Static_assert(2 * 4096 + sizeof(struct tbed_slab) +
@@ -108,6 +116,7 @@ void tbed_recorders_prepare(struct tbed_recorders *recorders);
 /* Returns for how many open recorders 'act' returns true. */
 size_t tbed_recorders_each(struct tbed_recorders *recorders, bool (*act)(struct tbed_recorder *));
 void tbed_recorders_free(struct tbed_recorders *recorders);
+void tbed_end_notes_free(struct tbed_end_note *first);
 
 /* ---- recorder_slow.c ---- */
 void tbed_recorder_drop(struct tbed_recorder *recorder, enum tbed_drop_cause cause);

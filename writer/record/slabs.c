@@ -7,6 +7,9 @@
  * SPDX-License-Identifier: MIT
  */
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include "writer/base/kernel.h"
 #include "writer/base/memory.h"
 #include "writer/base/sandbox_state.h"
@@ -106,14 +109,27 @@ size_t tbed_recorders_each(struct tbed_recorders *recorders, bool (*act)(struct 
     return count;
 }
 
+void tbed_end_notes_free(struct tbed_end_note *first)
+{
+    int kept_errno = errno;
+    while (first != NULL) {
+        struct tbed_end_note *next = first->next;
+        free(first);
+        first = next;
+    }
+    errno = kept_errno;
+}
+
 void tbed_recorders_free(struct tbed_recorders *recorders)
 {
     while (recorders->slabs != NULL) {
         struct tbed_slab *slab = recorders->slabs;
         struct tbed_recorder_cold *colds = (struct tbed_recorder_cold *)(slab + 1);
-        for (size_t i = 0; i < slab->used_count; i++)
+        for (size_t i = 0; i < slab->used_count; i++) {
+            tbed_end_notes_free(colds[i].end_notes);
             if (colds[i].stack_nbytes != 0)
                 tbed_pages_free(tbed_kept_of(colds[i].recorder)->stack, colds[i].stack_nbytes);
+        }
         recorders->slabs = slab->next;
         tbed_pages_free((uint8_t *)slab - 2 * TBED_RECORDER_KEPT_OFFSET, TBED_SLAB_NBYTES);
     }

@@ -21,6 +21,8 @@ void tbed_stack_reset(struct tbed_recorder_kept *kept)
         tbed_pages_free(kept->stack, cold->stack_nbytes);
     cold->stack_nbytes = 0;
     cold->inherited_count = 0;
+    kept->has_notes = 0;
+    tbed_end_notes_free(__atomic_exchange_n(&cold->end_notes, NULL, __ATOMIC_ACQUIRE));
     kept->stack = kept->top = kept->floor = cold->inline_stack;
     memset(cold->inline_stack, 0, sizeof cold->inline_stack);
     kept->limit = kept->stack + TBED_STACK_INLINE_COUNT;

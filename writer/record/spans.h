@@ -28,6 +28,10 @@ struct tbed_open_span tbed_span_top(struct tbed_recorder *recorder);
 /* Removes the innermost span; if its begin was dropped, counts its end as dropped too. */
 void tbed_span_pop(struct tbed_recorder *recorder);
 
+/* ---- span_cross.c ---- */
+/* Takes a span off the stack that has 'inside' others inside it, if there is one. The recorder has been entered. */
+void tbed_span_leave_outer(struct tbed_recorder *recorder, uint32_t inside, uint64_t tick, uint64_t end_tick);
+
 /* ---- span_write.c ---- */
 void tbed_instant_at(struct tbed_recorder *recorder, uint32_t id, uint64_t tick);
 void tbed_span_begin_at(struct tbed_recorder *recorder, uint32_t id, uint64_t tick);

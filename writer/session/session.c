@@ -52,8 +52,11 @@ static void thread_leave(void *value)
     if (session == NULL)
         return;
     if (thread->generation != 0 && thread->writer == session->writer &&
-        thread->generation == session->generation)
-        tbed_recorder_close(own_recorder != NULL ? own_recorder : thread->recorder);
+        thread->generation == session->generation) {
+        struct tbed_recorder *recorder = own_recorder != NULL ? own_recorder : thread->recorder;
+        tbed_span_take_notes(recorder);
+        tbed_recorder_close(recorder);
+    }
     own_recorder = NULL;
     thread->generation = 0;
     thread->listed = TBED_LISTED_NOT;
@@ -338,6 +341,8 @@ void tbed_stop(void)
     session->writer = NULL;
     tbed_categories_switch(session);
     bool is_ours = is_only_ours(session);
+    if (writer != NULL && tbed_thread_self.generation == session->generation)
+        tbed_span_take_notes(own_recorder != NULL ? own_recorder : tbed_thread_self.recorder);
     if (writer != NULL && is_ours)
         tbed_thread_self.generation = 0;
     tbed_session_unlock();

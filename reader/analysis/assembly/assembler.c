@@ -251,8 +251,12 @@ static enum tbed_status take_event(struct tbed_assembler *assembler, struct tbed
     if (track == NULL || !tbed_open_stack_reserve(&track->stack, 1))
         return TBED_ERR_MEMORY;
     track->last_tick = event->tick > track->last_tick ? event->tick : track->last_tick;
-    enum tbed_step_kind kind = tbed_open_stack_take(&track->stack, event, &assembler->span);
     struct open_stack *stack = &track->stack;
+    uint64_t depth = stack->deep + stack->count;
+    enum tbed_step_kind kind = tbed_open_stack_take(stack, event, &assembler->span);
+    bool is_end = event->type == TBED_EVENT_END;
+    if (is_end && stack->deep + stack->count == depth)
+        event->of.end.inside = 0; /* it is of a span that is not there */
     if (kind == TBED_STEP_OPEN)
         assembler->span.end_tick = tbed_stream_last_tick(assembler->reader, event->stream, event->tick);
     if (kind == TBED_STEP_BEGIN && assembler->is_reused)
@@ -261,7 +265,8 @@ static enum tbed_status take_event(struct tbed_assembler *assembler, struct tbed
         .kind = kind,
         .span = kind != TBED_STEP_EVENT ? &assembler->span : NULL,
         .event = event,
-        .depth = (size_t)stack->deep + stack->count - (kind == TBED_STEP_BEGIN),
+        .depth = (size_t)stack->deep + stack->count - (kind == TBED_STEP_BEGIN) -
+                 (is_end ? event->of.end.inside : 0),
     };
     return TBED_OK;
 }

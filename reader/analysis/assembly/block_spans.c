@@ -216,6 +216,7 @@ static void take_event(struct reading *reading, const struct tbed_event *event)
     struct tbed_assembled span;
     if (event->type == TBED_EVENT_BEGIN || event->type == TBED_EVENT_END)
         settle(spans);
+    spans->back.crosses |= event->type == TBED_EVENT_END && event->of.end.inside > 0;
     enum tbed_step_kind kind = tbed_open_stack_take(&spans->stack, event, &span);
     if (counts(spans, event->tick)) {
         spans->begin_count += kind == TBED_STEP_BEGIN;

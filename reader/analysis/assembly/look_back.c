@@ -5,6 +5,9 @@
  * If two spans end in a block, the second has fewer around it, so the search continues from the current
  * position.
  *
+ * A LEAVE may remove a span that has others inside it, whose numbers of spans around them change. Before such an event, a
+ * span is found by the tick of its begin.
+ *
  * Where events are missing between two blocks, only spans that the second one stores are known to have been open
  * before them: the rule of tbed_open_stack_enter(), which the assembler uses.
  *
@@ -18,13 +21,18 @@
 #include "reader/core/file/reader_state.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* In blocks; the begin of a span is not found further back than that. */
 #define LOOK_BACK_MAX 65536u
 
-/* A passage: the fewest spans that were open in the block, + 1, and whether the next one continues it. */
+/*
+ * A passage: the fewest spans that were open in the block, + 1, whether the next one continues it, and whether a span left
+ * the stack before others inside it.
+ */
 #define PASSAGE_CONTINUES 0x80000000u
-#define PASSAGE_LEAST_MAX 0x7FFFFFFEu
+#define PASSAGE_CROSSES   0x40000000u
+#define PASSAGE_LEAST_MAX 0x3FFFFFFEu
 
 void tbed_look_back_free(struct look_back *back)
 {
@@ -38,6 +46,7 @@ void tbed_look_back_from(struct look_back *back, const struct tbed_block *block,
     back->block = *block;
     back->block_index = back->index = index;
     back->forgotten_depth = 0;
+    back->crosses = false;
     if (back->reader->map.packed != NULL) /* what 'spans' point at may have been given back */
         back->replayed = 0;
 }
@@ -80,9 +89,23 @@ static void load_stored(struct look_back *back, const struct tbed_block *block)
     }
 }
 
+/* A span leaves the stack that has 'inside' others inside it. */
+static void remove_span(struct look_back *back, uint32_t inside)
+{
+    back->replay_crosses |= inside > 0;
+    if (inside < back->span_count) {
+        struct before_span *place = &back->spans[back->span_count - 1 - inside];
+        memmove(place, place + 1, inside * sizeof *place);
+        back->span_count--;
+    } else if (back->replayed_depth > inside - back->span_count) {
+        back->replayed_depth--;
+    }
+}
+
 /* Fills in the spans that are open at the block's end. Returns the fewest spans that were open in it. */
 static uint64_t replay_block(struct look_back *back, const struct tbed_block *block)
 {
+    back->replay_crosses = false;
     uint64_t least = block->depth, base = block->first_tick;
     load_stored(back, block);
     for (const uint64_t *at = block->words; at < block->words_end;) {
@@ -101,10 +124,8 @@ static uint64_t replay_block(struct look_back *back, const struct tbed_block *bl
                 .category = head.aux == 0 || head.aux > TBED_ID_MAX ? TBED_ID_INVALID : head.aux,
                 .nwords = (uint32_t)nwords,
                 .at = head.argument_count > 0 ? at : NULL};
-        else if (step < 0 && back->span_count > 0)
-            back->span_count--;
-        else if (step < 0 && back->replayed_depth > 0)
-            back->replayed_depth--;
+        else if (step < 0)
+            remove_span(back, head.type == TBED_EXT_LEAVE ? head.aux : 0);
         uint64_t depth = back->replayed_depth + back->span_count;
         least = depth < least ? depth : least;
         at += nwords;
@@ -140,6 +161,7 @@ static uint32_t find_passage(struct look_back *back, const struct tbed_block *af
     if (after->sequence == back->block.sequence + 1 &&
         after->depth == back->replayed_depth + back->span_count)
         passage |= PASSAGE_CONTINUES;
+    passage |= back->replay_crosses ? PASSAGE_CROSSES : 0;
     __atomic_store_n(place, passage, __ATOMIC_RELAXED);
     return passage;
 }
@@ -169,6 +191,7 @@ static bool go_back(struct look_back *back, uint64_t depth)
         if (forgotten > back->forgotten_depth)
             back->forgotten_depth = forgotten;
         tbed_lease_empty(&lease);
+        back->crosses |= (passage & PASSAGE_CROSSES) != 0;
         return true;
     }
     tbed_lease_empty(&back->lease);
@@ -182,17 +205,75 @@ static bool go_back(struct look_back *back, uint64_t depth)
 static uint64_t least_of(const struct look_back *back)
 {
     uint32_t passage = __atomic_load_n(&back->passages[back->block_index], __ATOMIC_RELAXED);
-    return (passage & ~PASSAGE_CONTINUES) - 1;
+    return (passage & ~(PASSAGE_CONTINUES | PASSAGE_CROSSES)) - 1;
 }
+
+/* ---- By tick ---- */
+
+/* The last block before the one whose start is looked up that begins at that tick or earlier. False: there is none. */
+static bool block_at(const struct look_back *back, uint64_t tick, size_t *index_ret)
+{
+    size_t first, count;
+    tbed_stream_blocks(back->reader, back->block.stream, &first, &count);
+    if (back->index < first || back->index - first > count)
+        return false;
+    size_t low = first, high = back->index;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (tbed_index_at(&back->reader->index, TBED_BLOCK_EVENTS, middle)->first_tick <= tick)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *index_ret = low - 1;
+    return low > first;
+}
+
+static bool go_to(struct look_back *back, size_t index)
+{
+    struct tbed_block block;
+    tbed_lease_empty(&back->lease);
+    tbed_lease_begin(&back->lease, back->reader->map.packed);
+    bool is_there =
+        tbed_event_block_get(back->reader, index, &block) == TBED_OK && block.stream == back->block.stream;
+    tbed_lease_leave(&back->lease);
+    if (!is_there)
+        return false;
+    back->block = block;
+    back->block_index = index;
+    return is_replayed(back);
+}
+
+static const struct before_span *find_by_tick(struct look_back *back, uint64_t begin_tick, uint32_t id)
+{
+    size_t index;
+    bool is_there = block_at(back, begin_tick, &index);
+    for (unsigned i = 0; is_there && i < 2; i++) { /* a block may begin at the last tick of the one before */
+        if (!go_to(back, index))
+            return NULL;
+        for (size_t at = back->span_count; at-- > 0;)
+            if (back->spans[at].begin_tick == begin_tick && back->spans[at].id == id)
+                return &back->spans[at];
+        is_there = back->block.first_tick == begin_tick && index-- > 0;
+    }
+    return NULL;
+}
+
+/* ---- By depth ---- */
 
 const struct before_span *tbed_look_back_begin(struct look_back *back, uint64_t depth, uint64_t begin_tick,
                                                uint32_t id)
 {
+    if (back->crosses)
+        return find_by_tick(back, begin_tick, id);
     if (depth < back->forgotten_depth)
         return NULL;
-    while (back->block_index == back->index || least_of(back) > depth)
+    while (back->block_index == back->index || least_of(back) > depth) {
         if (!go_back(back, depth))
             return NULL;
+        if (back->crosses)
+            return find_by_tick(back, begin_tick, id);
+    }
     if (!is_replayed(back) || depth < back->replayed_depth ||
         depth - back->replayed_depth >= back->span_count)
         return NULL;
@@ -204,7 +285,7 @@ bool tbed_look_back_deeper(struct look_back *back, uint64_t depth, const struct 
                            size_t *count_ret)
 {
     do
-        if (!go_back(back, depth - 1))
+        if (!go_back(back, depth - 1) || back->crosses)
             return false;
     while (tbed_block_stored_depth(&back->block) >= depth && least_of(back) >= depth);
     if (!is_replayed(back) || back->replayed_depth >= depth ||

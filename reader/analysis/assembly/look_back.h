@@ -34,13 +34,16 @@ struct look_back {
     size_t replayed;         /* 0: none */
     uint64_t replayed_depth; /* spans below spans[0] */
     bool is_out_of_memory;   /* something could not be examined */
+    bool crosses; /* depths say nothing: a span left the stack, since then, before others inside it */
+    bool replay_crosses;
 };
 
 /* From now on, calls are about the start of block 'index'. */
 void tbed_look_back_from(struct look_back *back, const struct tbed_block *block, size_t index);
 
 /*
- * Finds a span that has 'depth' spans around it; 'depth' must be lower than in the previous call for the same block.
+ * Finds a span that has 'depth' spans around it; 'depth' must be lower than in the previous call for the same block, unless
+ * 'crosses' is set.
  * Returns NULL if nothing is known of it because it began too far back or in a missing block, or because memory ran out,
  * which sets 'is_out_of_memory'. What is returned is valid until the next call; its category may be INVALID.
  */

@@ -102,15 +102,25 @@ static struct open_span span_of_end(const struct tbed_event *event)
     };
 }
 
+/* Removes the span that has 'inside' known ones inside it. */
+static struct open_span remove_outer(struct open_stack *stack, size_t inside)
+{
+    struct open_span *place = &stack->items[stack->count - 1 - inside], removed = *place;
+    memmove(place, place + 1, inside * sizeof *place);
+    stack->count--;
+    return removed;
+}
+
 enum tbed_step_kind tbed_open_stack_end(struct open_stack *stack, const struct tbed_event *event,
                                         struct tbed_assembled *span_ret)
 {
     struct open_span ended = span_of_end(event);
-    if (stack->count > 0) {
-        const struct open_span *top = &stack->items[--stack->count];
+    uint32_t inside = event->of.end.leaves ? event->of.end.inside : 0;
+    if (stack->count > inside) {
+        struct open_span removed = remove_outer(stack, inside);
         /* An END that contradicts the stack counts: a reader of its block alone knows nothing else. */
-        ended = !ended.is_known || top->span.begin_tick == ended.span.begin_tick ? *top : ended;
-    } else if (stack->deep > 0) {
+        ended = !ended.is_known || removed.span.begin_tick == ended.span.begin_tick ? removed : ended;
+    } else if (stack->deep > inside - stack->count) {
         stack->deep--;
     }
     *span_ret = ended.span;

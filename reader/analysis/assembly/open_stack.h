@@ -53,7 +53,7 @@ static inline enum tbed_step_kind tbed_open_span_left(const struct open_span *op
 }
 
 /*
- * Removes the innermost span, ended by an END or a LEAVE. TBED_STEP_OPEN: it never ends, and the caller sets its
+ * Removes the span that an END or a LEAVE takes off the stack, usually the innermost. TBED_STEP_OPEN: it never ends, and the caller sets its
  * 'end_tick' to the last tick of its stream.
  */
 enum tbed_step_kind tbed_open_stack_end(struct open_stack *stack, const struct tbed_event *event,

@@ -159,6 +159,22 @@ static enum tbed_status settle(struct step_filter *steps, const struct tbed_step
     return TBED_OK;
 }
 
+/* The spans inside one that has ended stay open, and are at one depth less from now on. */
+static void move_up(struct step_filter *steps, const struct tbed_step *step)
+{
+    bool is_end = step->event != NULL && step->event->type == TBED_EVENT_END;
+    uint32_t inside = is_end ? step->event->of.end.inside : 0;
+    uint32_t index =
+        inside > 0 ? tbed_number_map_find(&steps->by_stream, step->span->stream) : NUMBER_MAP_NONE;
+    if (index == NUMBER_MAP_NONE)
+        return;
+    const struct waiting_stream *of = &steps->streams[index];
+    for (size_t i = 0, at = step->depth; i < inside && at + 1 < of->room; i++, at++) {
+        of->numbers[at] = of->numbers[at + 1];
+        of->numbers[at + 1] = 0;
+    }
+}
+
 static enum tbed_status take_end(struct step_filter *steps, struct tbed_step step)
 {
     struct tbed_assembled span = *step.span;
@@ -166,6 +182,7 @@ static enum tbed_status take_end(struct step_filter *steps, struct tbed_step ste
     bool is_taken = tbed_filter_takes_span(steps->filter, span.stream, span.id, span.category,
                                            &span.begin_tick, &span.end_tick, &is_cut);
     enum tbed_status status = settle(steps, &step, is_taken);
+    move_up(steps, &step);
     if (status != TBED_OK || !is_taken)
         return status;
     bool is_whole = step.event != NULL && step.event->type == TBED_EVENT_SPAN;

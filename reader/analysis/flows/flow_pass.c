@@ -160,6 +160,32 @@ static void pop_spans(struct track *track, size_t depth, uint64_t tick)
     }
 }
 
+/* Ends the span at this depth; those inside it stay open. */
+static void remove_span(struct track *track, size_t depth, uint64_t tick)
+{
+    size_t at = track->spans.count;
+    struct live_span *spans = track->spans.items;
+    for (; at > 0 && spans[at - 1].depth > depth; at--)
+        spans[at - 1].depth--;
+    for (size_t i = track->waiting.count; i > 0 && track->waiting.items[i - 1].depth > depth + 1; i--)
+        track->waiting.items[i - 1].depth--;
+    if (at == 0 || spans[at - 1].depth != depth)
+        return;
+    while (spans[at - 1].flows != NULL)
+        unlink_flow(spans[at - 1].flows, tick);
+    for (; at < track->spans.count; at++) {
+        spans[at - 1] = spans[at];
+        if (spans[at].flows != NULL)
+            spans[at].flows->link = &spans[at - 1].flows;
+    }
+    track->spans.count--;
+}
+
+static bool is_outer(const struct tbed_step *step)
+{
+    return step->event != NULL && step->event->type == TBED_EVENT_END && step->event->of.end.inside > 0;
+}
+
 /* Spans at this depth and below that were around points that wait have ended; the filter did not take them. */
 static void limit_depths(struct track *track, size_t depth)
 {
@@ -305,6 +331,10 @@ static bool take_step(struct pass *pass, const struct tbed_step *step)
         return step->event->type < TBED_EVENT_ASYNC_BEGIN || step->event->type > TBED_EVENT_FLOW_END ||
                take_point(pass, track, step);
     default:
+        if (is_outer(step)) {
+            remove_span(track, step->depth, step->span->end_tick);
+            return true;
+        }
         if (!step->span->is_whole)
             pop_spans(track, step->depth,
                       step->kind == TBED_STEP_UNKNOWN && step->event != NULL ? step->event->tick

@@ -158,11 +158,16 @@ static void push(struct tbed_follow *follow, struct thread *thread, const struct
         *span = (struct tbed_follow_span){.id = event->id, .begin_tick = event->tick};
 }
 
-static void pop(struct tbed_follow *follow, struct thread *thread)
+/* The span that has 'inside' others inside it. */
+static void pop(struct tbed_follow *follow, struct thread *thread, uint32_t inside)
 {
     thread->public.span_count++;
-    if (thread->open.count > 0)
-        count(follow, thread->open.items[--thread->open.count].id, 1, 0);
+    if (thread->open.count <= inside)
+        return;
+    struct tbed_follow_span *place = &thread->open.items[thread->open.count - 1 - inside];
+    count(follow, place->id, 1, 0);
+    memmove(place, place + 1, inside * sizeof *place);
+    thread->open.count--;
 }
 
 static void take_whole(struct tbed_follow *follow, struct thread *thread, const struct tbed_event *event)
@@ -181,7 +186,7 @@ static void take(struct tbed_follow *follow, struct thread *thread, const struct
     if (event->type == TBED_EVENT_BEGIN)
         push(follow, thread, event);
     else if (event->type == TBED_EVENT_END)
-        pop(follow, thread);
+        pop(follow, thread, event->of.end.inside);
     else if (event->type == TBED_EVENT_SPAN)
         take_whole(follow, thread, event);
     thread->public.event_count++;

@@ -31,7 +31,32 @@ static inline void end_one(struct search *search, uint64_t tick, bool never_ende
     if (search->begun_count > 0)
         search->begun_count--;
     else if (search->open_count > 0)
-        search->spans[--search->open_count] = (struct stored_end){.tick = tick, .never_ended = never_ended};
+        search->spans[--search->open_count] =
+            (struct stored_end){.tick = tick, .never_ended = never_ended, .has_ended = true};
+    while (search->open_count > 0 && search->spans[search->open_count - 1].has_ended)
+        search->open_count--;
+}
+
+/* Ends the span that has 'inside' open ones inside it. */
+static void end_outer(struct search *search, uint64_t tick, bool never_ended, uint64_t inside)
+{
+    uint32_t at = search->open_count;
+    if (inside == 0) {
+        end_one(search, tick, never_ended);
+        return;
+    }
+    if (inside < search->begun_count) {
+        search->begun_count--;
+        return;
+    }
+    for (inside -= search->begun_count; at > 0; at--)
+        if (!search->spans[at - 1].has_ended && inside-- == 0)
+            break;
+    if (at == 0)
+        return;
+    search->spans[at - 1] = (struct stored_end){.tick = tick, .never_ended = never_ended, .has_ended = true};
+    while (search->open_count > 0 && search->spans[search->open_count - 1].has_ended)
+        search->open_count--;
 }
 
 /* Takes an event with more than a word. 0: it is damaged. */
@@ -44,7 +69,7 @@ static size_t take_long(struct search *search, uint64_t word, const uint64_t *at
     search->last_tick = event.tick > search->last_tick ? event.tick : search->last_tick;
     search->begun_count += event.type == TBED_EVENT_BEGIN;
     if (event.type == TBED_EVENT_END && event.of.end.leaves)
-        end_one(search, event.of.end.end_tick, event.of.end.end_tick == 0);
+        end_outer(search, event.of.end.end_tick, event.of.end.end_tick == 0, event.of.end.inside);
     else if (event.type == TBED_EVENT_END)
         end_one(search, event.tick, false);
     return nwords;
@@ -78,6 +103,8 @@ enum tbed_status tbed_stored_ends_find(struct stored_ends *ends, const struct tb
         return status;
     if (block.stored_count > 0 && TBED_VECTOR_EXTEND(&ends->spans, block.stored_count) == NULL)
         return TBED_ERR_MEMORY;
+    for (uint32_t i = 0; i < block.stored_count; i++)
+        ends->spans.items[i] = (struct stored_end){.tick = 0};
     struct search search = {.block = &block,
                             .spans = ends->spans.items,
                             .open_count = block.stored_count,
@@ -91,6 +118,7 @@ enum tbed_status tbed_stored_ends_find(struct stored_ends *ends, const struct tb
         at += nwords;
     }
     for (uint32_t i = 0; i < search.open_count; i++)
-        ends->spans.items[i] = (struct stored_end){.tick = search.last_tick, .is_left = true};
+        if (!ends->spans.items[i].has_ended)
+            ends->spans.items[i] = (struct stored_end){.tick = search.last_tick, .is_left = true};
     return TBED_OK;
 }

@@ -18,6 +18,7 @@ struct stored_end {
     uint64_t tick;    /* of a span that the block leaves open: its latest tick */
     bool is_left;     /* nothing in the block ends it */
     bool never_ended; /* an event says that it never ends */
+    bool has_ended;   /* an event of the block took it off the stack */
 };
 
 /* Zeroed before the first use; freed by tbed_stored_ends_free(). */

@@ -225,13 +225,21 @@ enum fate { GOES_ON, ENDED, HIDDEN };
 static enum fate fate_of(const struct window_header *header, size_t at, const struct window_header *next)
 {
     uint64_t depth = header->deep + at;
-    if (next == NULL || depth >= next->depth)
+    if (next == NULL || next->depth == 0)
         return ENDED;
+    depth = depth < next->depth ? depth : next->depth - 1u;
     if (depth < next->deep || depth - next->deep >= next->spans.count)
-        return HIDDEN;
+        return header->deep + at < next->depth ? HIDDEN : ENDED;
     const struct window_stored *span = &header->spans.items[at];
-    const struct window_stored *other = &next->spans.items[depth - next->deep];
-    return span->begin_tick == other->begin_tick && span->id == other->id ? GOES_ON : ENDED;
+    /* Usually at the same depth; at a lower one if a span around it has ended before it. */
+    for (size_t i = (size_t)(depth - next->deep) + 1; i-- > 0;) {
+        const struct window_stored *other = &next->spans.items[i];
+        if (span->begin_tick == other->begin_tick && span->id == other->id)
+            return GOES_ON;
+        if (other->begin_tick < span->begin_tick)
+            break;
+    }
+    return ENDED;
 }
 
 /* Reads when the spans end that go on at most to the end of the block. */

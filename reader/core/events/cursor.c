@@ -191,11 +191,11 @@ static void pass_time(struct tbed_cursor *cursor, uint64_t word)
     cursor->at++;
 }
 
-static void count_depth(struct tbed_cursor *cursor, enum tbed_event_type type)
+static void count_depth(struct tbed_cursor *cursor, const struct tbed_event *event)
 {
-    if (type == TBED_EVENT_BEGIN)
+    if (event->type == TBED_EVENT_BEGIN)
         cursor->depth++;
-    else if (type == TBED_EVENT_END && cursor->depth > 0)
+    else if (event->type == TBED_EVENT_END && cursor->depth > event->of.end.inside)
         cursor->depth--;
 }
 
@@ -215,7 +215,7 @@ static bool next_long(struct tbed_cursor *cursor, uint64_t word, struct tbed_eve
         return false;
     }
     cursor->at += nwords;
-    count_depth(cursor, event.type);
+    count_depth(cursor, &event);
     *event_ret = event;
     return true;
 }
@@ -263,11 +263,12 @@ enum tbed_status tbed_cursor_next_sized(struct tbed_cursor *cursor, struct tbed_
         event_ret->of.end.begin_tick = 0;
         event_ret->of.end.end_tick = event_ret->tick;
         event_ret->of.end.leaves = false;
+        event_ret->of.end.inside = 0;
         event_ret->arguments = (struct tbed_arguments){NULL, 0, 0};
         event_ret->argument_count = 0;
         event_ret->offset = (uintptr_t)cursor->at + cursor->offset_bias;
         cursor->at++;
-        count_depth(cursor, event_ret->type);
+        count_depth(cursor, event_ret);
         return TBED_OK;
     }
 }

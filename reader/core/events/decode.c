@@ -80,6 +80,7 @@ static void decode_fixed(const uint64_t *fixed, uint32_t aux, struct tbed_event 
         event->of.end.begin_tick = tbed_word_load(fixed);
         event->of.end.end_tick = event->tick;
         event->of.end.leaves = false;
+        event->of.end.inside = 0;
         break;
     case TBED_EVENT_SPAN:
         event->of.span.begin_tick = tbed_word_load(fixed);
@@ -151,6 +152,7 @@ static enum tbed_status decode_extended(const uint64_t *at, const uint64_t *end,
                  event);
     if (head.type == TBED_EXT_LEAVE) {
         event->of.end.leaves = true;
+        event->of.end.inside = head.aux;
         event->of.end.end_tick = tbed_word_load(at + 3);
     }
     event->arguments.at = at + 2 + tbed_extended_fixed_nwords(head.type);

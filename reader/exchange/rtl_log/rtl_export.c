@@ -156,14 +156,18 @@ static uint32_t tid_of(struct rtl_export *export, uint32_t number)
     return stream->ordinal;
 }
 
+static bool is_category(struct rtl_export *export, uint32_t category_id, const char *wanted)
+{
+    if (category_id == TBED_ID_INVALID)
+        return false;
+    struct rtl_text category = name_of(export, category_id);
+    return category.nbytes == strlen(wanted) && memcmp(category.bytes, wanted, category.nbytes) == 0;
+}
+
 /* Is it a span that was imported from messages? */
 static bool is_pair(struct rtl_export *export, uint32_t category_id)
 {
-    if (!export->facts.is_import || category_id == TBED_ID_INVALID)
-        return false;
-    struct rtl_text category = name_of(export, category_id);
-    return category.nbytes == strlen(RTL_CATEGORY_PAIR) &&
-           memcmp(category.bytes, RTL_CATEGORY_PAIR, category.nbytes) == 0;
+    return export->facts.is_import && is_category(export, category_id, RTL_CATEGORY_PAIR);
 }
 
 static void push(struct rtl_export *export, uint32_t number, struct rtl_span span)
@@ -188,8 +192,13 @@ static struct rtl_span pop(struct rtl_export *export, const struct tbed_event *e
 {
     struct rtl_stream *stream = stream_find(export, event->stream);
     struct rtl_span span = {.id = TBED_ID_INVALID};
-    if (stream != NULL && stream->depth > 0)
-        span = stream->open[--stream->depth];
+    uint32_t inside = event->of.end.inside;
+    if (stream != NULL && stream->depth > inside) {
+        struct rtl_span *place = &stream->open[stream->depth - 1 - inside];
+        span = *place;
+        memmove(place, place + 1, inside * sizeof *place);
+        stream->depth--;
+    }
     if (event->id != TBED_ID_INVALID)
         span.id = event->id;
     return span;
@@ -464,14 +473,17 @@ static void write_edge(struct rtl_export *export, const struct tbed_event *event
 static void write_event(struct rtl_export *export, const struct tbed_event *event, struct rtl_span span,
                         const struct carried *carried)
 {
-    if (event->type == TBED_EVENT_END && event->of.end.leaves)
+    /* A span that leaves the stack at another time than its end has its line there. */
+    if (event->type == TBED_EVENT_END && event->of.end.leaves &&
+        (export->facts.is_import || event->of.end.end_tick != event->tick))
         return;
     if (carried->line.bytes != NULL)
         write_carried(export, event, carried->line);
     else if (event->type == TBED_EVENT_BEGIN || event->type == TBED_EVENT_END)
         write_edge(export, event, &span, carried);
     else if (event->type == TBED_EVENT_INSTANT)
-        write_name(export, event, event->id, "| : ", carried);
+        write_name(export, event, event->id,
+                   is_category(export, event->category, RTL_CATEGORY_END) ? "} " : "| : ", carried);
     else if (event->type == TBED_EVENT_MESSAGE)
         write_message(export, event, carried);
     else

@@ -172,6 +172,22 @@ void tbed_event_copy_end(struct stream_copy *copy, const struct tbed_event *even
         copy->out.stack.count--;
 }
 
+void tbed_event_copy_leave(struct stream_copy *copy, const struct tbed_event *event, size_t at)
+{
+    struct block_out *out = &copy->out;
+    uint64_t *words = copy_words(copy, event);
+    struct out_span *place = &out->stack.items[at];
+    size_t inside = out->stack.count - 1 - at;
+    if (words != NULL) {
+        struct tbed_extended_head head = tbed_extended_head_load(tbed_word_load(words + 1));
+        head.aux = (uint32_t)inside;
+        store_word(words + 1, tbed_extended_head_make(head));
+        store_word(words + 2, place->begin_tick);
+    }
+    memmove(place, place + 1, inside * sizeof *place);
+    out->stack.count--;
+}
+
 static size_t arguments_nwords(const struct tbed_arguments *arguments, uint32_t count)
 {
     struct tbed_arguments at = *arguments;

@@ -16,6 +16,8 @@ void tbed_event_copy_begin(struct stream_copy *copy, const struct tbed_assembled
 
 /* An event that ends the innermost span; 'begin_tick' is the span's, which may be cut. */
 void tbed_event_copy_end(struct stream_copy *copy, const struct tbed_event *event, uint64_t begin_tick);
+/* A LEAVE of the span at 'at' on the stack; those above stay open. */
+void tbed_event_copy_leave(struct stream_copy *copy, const struct tbed_event *event, size_t at);
 
 /* A SPAN with the arguments of the span and of 'end', which may be NULL. */
 void tbed_event_copy_span(struct stream_copy *copy, const struct tbed_assembled *span,

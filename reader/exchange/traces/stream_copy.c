@@ -227,6 +227,35 @@ static void copy_end(struct stream_copy *copy, const struct tbed_step *step)
     }
 }
 
+/* Whether a LEAVE takes a span off the stack that others are inside of. */
+static bool is_outer(const struct tbed_step *step)
+{
+    return step->event != NULL && step->event->type == TBED_EVENT_END && step->event->of.end.inside > 0;
+}
+
+/* The spans inside it stay open. Those that are not copied are not on the stack. */
+static void copy_outer(struct stream_copy *copy, const struct tbed_step *step)
+{
+    struct block_out *out = &copy->out;
+    size_t at = out->stack.count;
+    bool is_known = step->kind != TBED_STEP_UNKNOWN;
+    end_pending(copy);
+    for (; at > 0 && out->stack.items[at - 1].depth > step->depth; at--)
+        out->stack.items[at - 1].depth--;
+    const struct out_span *span = at > 0 ? &out->stack.items[at - 1] : NULL;
+    if (step->kind == TBED_STEP_OPEN)
+        note_last_tick(copy, tbed_copy_tick(copy->source, step->span->end_tick));
+    if (span != NULL && span->depth == step->depth &&
+        (!is_known || step->span->was_begun || span->was_open)) {
+        tbed_event_copy_leave(copy, step->event, at - 1);
+    } else if (is_known) {
+        tbed_event_copy_span(copy, step->span, step->event);
+        copy->closed_count += step->kind == TBED_STEP_OPEN;
+    } else {
+        copy->unknown_count++;
+    }
+}
+
 /* An END without a begin. */
 static void copy_unknown(struct stream_copy *copy, const struct tbed_step *step)
 {
@@ -238,6 +267,10 @@ static void copy_unknown(struct stream_copy *copy, const struct tbed_step *step)
 
 static void copy_step(struct stream_copy *copy, const struct tbed_step *step)
 {
+    if (is_outer(step)) {
+        copy_outer(copy, step);
+        return;
+    }
     if (step->event != NULL) {
         bool is_end = step->kind == TBED_STEP_END || step->kind == TBED_STEP_OPEN;
         end_pending(copy);

@@ -1,9 +1,8 @@
 /*
  * tracebed/reader.h: read a trace in place.
  *
- * A reader maps the file and decodes it without copying. The texts, payloads and stacks that it hands out are pointers
- * into the map, valid until tbed_reader_close(). Those of a packed trace take memory as long; but not what cursors and
- * merges return, see there.
+ * A reader maps the file and decodes it without copying. The texts, payloads and stacks that it hands out are pointers into
+ * the map, valid until tbed_reader_close(); in a packed trace, what cursors and merges return is not: see there.
  *
  * Caveats: if another program truncates the file while it is mapped, reading the missing part raises SIGBUS. If a hostile
  * program rewrites the file while it is read, the same byte may be seen with two values. Opening with 'copy' reads the
@@ -355,8 +354,9 @@ struct tbed_event {
     union {
         struct {
             uint64_t begin_tick; /* 0: not in this event */
-            uint64_t end_tick;   /* the event's tick, unless 'leaves' is set; 0: the span never ends */
-            bool leaves;         /* the span leaves the stack of open spans here, but ends at 'end_tick' */
+            uint64_t end_tick;   /* the event's tick, unless it 'leaves' the stack of open spans; 0: never */
+            bool leaves;
+            uint32_t inside; /* with 'leaves': spans inside it that stay open */
         } end;
         struct {
             uint64_t begin_tick; /* may be above 'tick'; 0 is a valid tick */

@@ -71,6 +71,7 @@ static bool decode(const struct event_worker *worker, struct event_unit *unit)
         event->of.end.begin_tick = 0;
         event->of.end.end_tick = event->tick;
         event->of.end.leaves = false;
+        event->of.end.inside = 0;
     } else {
         *event = (struct tbed_event){0};
         set_common(unit, word);

@@ -157,8 +157,11 @@ class Stream:
             self.spans.append(Span(each.label, each.begin, last, each.category, not each.is_inherited, each.arguments))
 
     def end(self, event, label):
-        self.depth = max(self.depth - 1, 0)
-        top = self.stack.pop(self.depth, Open(None, None))
+        at = self.depth - 1 - event.get("inside", 0)
+        top = self.stack.pop(at, Open(None, None))
+        if at >= 0:
+            self.stack = {depth - (depth > at): opened for depth, opened in self.stack.items()}
+            self.depth -= 1
         own = event.get("begin_tick") or None
         if own is not None and own != top.begin:
             top = Open(label, own)  # it contradicts the stack: a reader of its block alone knows nothing else

@@ -36,6 +36,28 @@ static void odd_begin_or_end(struct fixture *f, uint32_t stream, uint64_t tick, 
     }
 }
 
+/* A LEAVE of a span that others are inside of. */
+static void leave_outer(struct fixture *f, uint32_t stream, uint64_t tick, uint64_t *random)
+{
+    struct fixture_stream *s = &f->streams[stream];
+    uint32_t inside = s->depth > 1 ? 1 + fixture_random(random) % (s->depth - 1) : 0;
+    uint32_t at = s->depth - 1 - inside;
+    if (inside == 0)
+        return;
+    if (s->page == 0 || s->used + 8 * 5 > f->page_nbytes)
+        fixture_begin_block(f, stream, tick);
+    struct fixture_span span = s->stack[at];
+    uint64_t ends[2] = {span.tick, fixture_random(random) % 4 ? tick : tick + 50};
+    fixture_extended(f, stream, tick, span.id, TBED_EXT_LEAVE, inside, ends, 2);
+    memmove(&s->stack[at], &s->stack[at + 1], inside * sizeof s->stack[0]);
+    s->depth--;
+    s->inherited -= at < s->inherited;
+    if (inside < s->begun)
+        s->begun--;
+    else if (inside - s->begun < s->stored)
+        s->stored--;
+}
+
 static void odd_event(struct fixture *f, uint32_t stream, uint64_t tick, unsigned odd, uint32_t id,
                       uint64_t *random)
 {
@@ -55,6 +77,9 @@ static void odd_event(struct fixture *f, uint32_t stream, uint64_t tick, unsigne
             f->streams[stream].begun--;
             fixture_extended(f, stream, tick, id, TBED_EXT_LEAVE, 0, ends, 2);
         }
+        break;
+    case ODD_OUTER:
+        leave_outer(f, stream, tick, random);
         break;
     case ODD_CATEGORY:
         fixture_instant(f, stream, tick, id);

@@ -18,6 +18,7 @@ enum {
     ODD_BACK,
     ODD_UNKNOWN,
     ODD_LEAVE,
+    ODD_OUTER, /* a span leaves before those inside it */
     ODD_CATEGORY,
     ODD_COUNTER,
     ODD_EXTENDED,

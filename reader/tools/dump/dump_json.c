@@ -122,6 +122,8 @@ static void put_details(struct dump *dump, const struct tbed_event *event)
             tbed_json_u64(out, "begin_tick", event->of.end.begin_tick);
         if (event->of.end.leaves)
             tbed_json_u64(out, "end_tick", event->of.end.end_tick);
+        if (event->of.end.inside != 0)
+            tbed_json_u64(out, "inside", event->of.end.inside);
         break;
     case TBED_EVENT_SPAN:
         tbed_json_u64(out, "begin_tick", event->of.span.begin_tick);

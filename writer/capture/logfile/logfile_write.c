@@ -12,6 +12,7 @@
 #include "tracebed/logfile.h"
 #include "writer/base/memory.h"
 #include "writer/file/usable.h"
+#include "writer/session/session.h"
 
 #define UNIT         '\x1e'
 #define NBYTES_USUAL 1024
@@ -164,5 +165,42 @@ void tbed_logfile_name_free(char *name)
 {
     int kept_errno = errno;
     free(name);
+    errno = kept_errno;
+}
+
+/* ---- Ends of scopes that are not the innermost span of this thread ---- */
+
+/*
+ * The log has "} NAME" with the number of the thread that ends the scope: an instant of this category. The owner of the
+ * stream ends the span itself.
+ */
+static void end_elsewhere(const struct tbed_logfile_scope *scope)
+{
+    static const char ended[] = TBED_LOGFILE_ENDED;
+    struct tbed_thread *self = &tbed_thread_self;
+    if (!tbed_thread_enter() || self->generation != scope->generation)
+        return;
+    uint64_t tick = tbed_recorder_now(self->recorder);
+    uint32_t category = tbed_string_intern(self->writer, ended, sizeof ended - 1);
+    tbed_instant_record_category(self->recorder, scope->id, category, NULL, 0);
+    struct tbed_session *session = scope->begin_tick != 0 ? tbed_session_lock() : NULL;
+    if (session == NULL)
+        return;
+    if (session->writer == self->writer && session->generation == scope->generation)
+        tbed_span_end_later(scope->recorder, scope->id, scope->begin_tick, tick);
+    tbed_session_unlock();
+}
+
+void tbed_logfile_end_slow(struct tbed_logfile_scope *scope)
+{
+    int kept_errno = errno;
+    bool is_ours =
+        scope->recorder == tbed_thread_self.recorder && scope->generation == tbed_thread_self.generation;
+    if (!is_ours)
+        end_elsewhere(scope);
+    else if (scope->begin_tick != 0)
+        tbed_span_end_of(scope->recorder, scope->id, scope->begin_tick);
+    else
+        tbed_span_end(scope->recorder);
     errno = kept_errno;
 }

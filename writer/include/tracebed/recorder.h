@@ -482,6 +482,18 @@ static inline void tbed_instant_record(struct tbed_recorder *recorder, uint32_t 
 uint32_t tbed_span_depth(const struct tbed_recorder *recorder);
 void tbed_span_end_to(struct tbed_recorder *recorder, uint32_t depth);
 
+/*
+ * Ends the open span 'id' that began at 'begin_tick', wherever it is on the stack; those inside it stay open. Nothing happens if
+ * there is none.
+ */
+void tbed_span_end_of(struct tbed_recorder *recorder, uint32_t id, uint64_t begin_tick);
+/*
+ * The same from another thread than the recorder's, at 'end_tick'. The owner must not close the recorder meanwhile. It stores
+ * the end in tbed_span_take_notes(), which is for the owner alone; what it has not taken is lost when the recorder closes.
+ */
+void tbed_span_end_later(struct tbed_recorder *recorder, uint32_t id, uint64_t begin_tick, uint64_t end_tick);
+void tbed_span_take_notes(struct tbed_recorder *recorder);
+
 /* Begins, ends and instants with arguments. */
 void tbed_span_begin_args(struct tbed_recorder *recorder, uint32_t id, const struct tbed_argument *arguments,
                           size_t argument_count);
@@ -558,7 +570,7 @@ enum tbed_given_type {
     TBED_GIVEN_SPAN, /* begin and end in one event; 'tick' is the end */
     TBED_GIVEN_COUNTER,
     TBED_GIVEN_MESSAGE, /* 'id' is the format string; TBED_ID_INVALID: the first argument is the text */
-    TBED_GIVEN_LEAVE,   /* the innermost span leaves the stack, as with END, but ends at 'end_tick' */
+    TBED_GIVEN_LEAVE,   /* a span leaves the stack, as with END, but ends at 'end_tick'; see 'inside' */
     /* These have a key instead of a category. */
     TBED_GIVEN_ASYNC_BEGIN,
     TBED_GIVEN_ASYNC_END,
@@ -578,6 +590,7 @@ struct tbed_given_event {
     uint32_t severity; /* for MESSAGE: enum tbed_severity, and TBED_MESSAGE_CONTEXT */
     uint64_t end_tick; /* for LEAVE: before or after 'tick'; 0: the span never ends */
     uint64_t key;      /* for ASYNC and FLOW: with the id, what begin and end are matched by */
+    uint32_t inside;   /* for LEAVE: open spans inside it, which stay open; 0: it is the innermost */
 };
 
 /*

@@ -44,7 +44,8 @@ struct tbed_recorder_kept {
     uint32_t takes_given;         /* the writer has given ticks */
     struct tbed_recorder_cold *cold;
     tbed_word given_tick; /* the latest given tick */
-    uint8_t reserved[40 - 4 * sizeof(void *)];
+    uint32_t has_notes;   /* another thread has ended a span; see tbed_span_end_later(); atomic */
+    uint8_t reserved[36 - 4 * sizeof(void *)];
 };
 
 struct tbed_open_span {

@@ -12,6 +12,7 @@ SPDX-License-Identifier: MIT
 """
 
 import collections
+import json
 import os
 import re
 import subprocess
@@ -366,6 +367,142 @@ def test_shapes(folder):
             if found[1:7] != wanted[1:7]:  # in which order values are evaluated is the compiler's affair
                 found[1:4], found[4:7] = found[4:7], found[1:4]
             expect(found, wanted, f"{name} {level}")
+
+
+# ---- Objects that end in any order ----
+
+LIFETIMES = r"""
+#include <rtl/logfile.hxx>
+#include <stdio.h>
+#include <stdlib.h>
+#include <thread>
+#include <unistd.h>
+using ::rtl::Logfile;
+static void idle()
+{
+    static Logfile *first = 0;
+    if (first == 0)
+        first = new Logfile("first idle"); /* never deleted */
+}
+static void timer()
+{
+    RTL_LOGFILE_CONTEXT(log, "timer");
+    idle();
+    usleep(2000);
+}
+static void load(int i)
+{
+    RTL_LOGFILE_CONTEXT_AUTHOR(log, "sfx2", "mv76033", "load");
+    if (i == 1)
+        timer();
+}
+/* A set of objects, one of which is replaced at a time. */
+static void shuffle(int count)
+{
+    Logfile *kept[8] = {0};
+    char name[32];
+    unsigned random = 1;
+    for (int i = 0; i < count; i++) {
+        random = random * 1103515245 + 12345;
+        Logfile *&one = kept[random >> 16 & 7];
+        sprintf(name, "object %d", i);
+        Logfile *old = one;
+        one = new Logfile(name);
+        delete old;
+    }
+    for (int i = 0; i < 8; i++)
+        delete kept[i];
+}
+int main(int count, char **arguments)
+{
+    if (count > 2) {
+        shuffle(atoi(arguments[2]));
+        return 0;
+    }
+    {
+        RTL_LOGFILE_CONTEXT(log, "main");
+        for (int i = 0; i < 3; i++)
+            load(i);
+    }
+    Logfile *a = new Logfile("A"), *b = new Logfile("B");
+    delete a;
+    RTL_LOGFILE_CONTEXT_TRACE((*b), "still b");
+    delete b;
+    Logfile *other = new Logfile("ended elsewhere");
+    std::thread thread([&] {
+        RTL_LOGFILE_CONTEXT(log, "in thread");
+        delete other;
+        RTL_LOGFILE_TRACE("there");
+    });
+    thread.join();
+    {
+        RTL_LOGFILE_CONTEXT(log, "last");
+    }
+    if (count > 1)
+        _exit(0); /* like a kill: nothing is closed */
+    return 0;
+}
+"""
+LIFETIMES_LINES = """1 { main
+1 { sfx2 (mv76033) load
+1 } sfx2 (mv76033) load
+1 { sfx2 (mv76033) load
+1 { timer
+1 { first idle
+1 } timer
+1 } sfx2 (mv76033) load
+1 { sfx2 (mv76033) load
+1 } sfx2 (mv76033) load
+1 } main
+1 { A
+1 { B
+1 } A
+1 | B : still b
+1 } B
+1 { ended elsewhere
+2 { in thread
+2 } ended elsewhere
+2 | : there
+2 } in thread
+1 { last
+1 } last"""
+
+
+def lines_and_spans(folder, *arguments):
+    """The lines of the log, and how often each span was called and how many of these never ended."""
+    for old in folder.glob("run_*"):
+        old.unlink()
+    run_well(folder, "./prog", *arguments, RTL_LOGFILE="run")
+    trace, = folder.glob("run_*.tbed")
+    log = run_well(folder, TRACEBED, "export", "--to=rtl-log", trace, "-o", "-")
+    rows = json.loads(run_well(folder, TRACEBED, "report", "--json", trace))["spans"]
+    lines = [line.split(" ", 1)[1] for line in log.splitlines()[3:] if not line.startswith("closing")]
+    return lines, {row["name"]: (row["count"], row["never_ended_count"]) for row in rows}
+
+
+def test_lifetimes(folder):
+    """The end of an object is its own, whatever else is open; also if the process is killed then."""
+    (folder / "lifetimes.cxx").write_text(LIFETIMES)
+    for name, standard in CPP:
+        build(folder, "lifetimes.cxx", name, standard, "-O2", "-DTIMELOG")
+        for arguments in (), ("killed",):
+            lines, spans = lines_and_spans(folder, *arguments)
+            expect(lines, LIFETIMES_LINES.splitlines(), f"{name} {arguments}")
+            expect({span: count for span, count in spans.items() if count != (1, 0)},
+                   {"first idle": (1, 1), "sfx2 (mv76033) load": (3, 0)}, f"{name} {arguments}: spans")
+
+
+def test_any_order(folder):
+    """Far more objects than a stack could hold if those that have ended stayed on it."""
+    (folder / "lifetimes.cxx").write_text(LIFETIMES)
+    build(folder, "lifetimes.cxx", "g++", "c++17", "-O2", "-DTIMELOG")
+    lines, spans = lines_and_spans(folder, "any", "3000000" if os.environ.get("TBED_LONG") else "30000")
+    expect(sum(count for count, _ in spans.values()), len(lines) // 2, "spans")
+    expect([span for span, count in spans.items() if count != (1, 0)], [], "not once, or never ended")
+    opened = set()
+    for line in lines:
+        (opened.add if line[2] == "{" else opened.remove)(line[4:])
+    expect(opened, set(), "still open")
 
 
 if __name__ == "__main__":
