@@ -27,6 +27,16 @@ void tbed_named_texts_free(struct named_texts *texts)
     }
 }
 
+void tbed_named_texts_move(struct named_texts *into, struct named_texts *from)
+{
+    struct named_piece **end = &from->pieces;
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = into->pieces;
+    into->pieces = from->pieces;
+    from->pieces = NULL;
+}
+
 /* Makes sure that the newest chunk has room for 'nbytes'. */
 static bool have_room(struct named_texts *texts, size_t nbytes)
 {

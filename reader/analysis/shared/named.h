@@ -22,6 +22,9 @@ struct named_texts {
 };
 void tbed_named_texts_free(struct named_texts *texts);
 
+/* Moves all texts of 'from', which stay where they are in memory, to 'into'. */
+void tbed_named_texts_move(struct named_texts *into, struct named_texts *from);
+
 /* Room for a text of 'nbytes', with its NUL. NULL: no memory. */
 char *tbed_named_texts_take(struct named_texts *texts, size_t nbytes);
 

@@ -353,6 +353,23 @@ enum tbed_status tbed_statistics_make_foreign_fd(int fd, const struct tbed_analy
                                                  struct tbed_statistics **statistics_ret,
                                                  struct tbed_error *error_ret);
 
+/*
+ * Several files as one, for example all crates of a workspace: tbed_statistics_sum_open() makes empty statistics,
+ * tbed_statistics_sum_add() adds those of a file, and tbed_statistics_sum_end() adds up the rows of the same name. Between
+ * the last two calls the sum has no meaning. Its ticks are nanoseconds, or count what all files count.
+ *
+ * 'reader' is that of the trace; NULL for a foreign file read in place. Rows of the sum have no ids, and percentiles if all
+ * parts were made to keep their durations. The last value of a counter is the highest last one of a file.
+ *
+ * Ownership: '*sum_ret' is the caller's; free it with tbed_statistics_close(). 'part' is used up: it may only be closed.
+ * Errors:    ERR_MEMORY, after which the sum can only be closed; ERR_ARGUMENT if the parts do not count the same: nothing was
+ *            added.
+ */
+enum tbed_status tbed_statistics_sum_open(struct tbed_statistics **sum_ret);
+enum tbed_status tbed_statistics_sum_add(struct tbed_statistics *sum, struct tbed_statistics *part,
+                                         const struct tbed_reader *reader);
+enum tbed_status tbed_statistics_sum_end(struct tbed_statistics *sum);
+
 void tbed_statistics_close(struct tbed_statistics *statistics); /* NULL is allowed */
 
 static inline void tbed_statistics_totals(const struct tbed_statistics *statistics,

@@ -183,6 +183,64 @@ static void artifacts_are_shown_alone(void **state)
     }
 }
 
+/* A folder of two profiles and another file, and their sums. */
+static void a_folder_of_profiles_is_added_up(void **state)
+{
+    const char *folder = in_folder("workspace");
+    (void)state;
+    assert_int_equal(mkdir(folder, 0700), 0);
+    make_profile("workspace/a.mm_profdata", time_metadata);
+    make_profile("workspace/b.mm_profdata", time_metadata);
+    FILE *notes = fopen(in_folder("workspace/notes"), "w");
+    assert_non_null(notes);
+    assert_int_equal(fclose(notes), 0);
+    struct run run = RUN("report", "--sum", folder);
+    assert_int_equal(run.exit, 0);
+    assert_says(run.err, "left out: 1 file or folder without a trace");
+    assert_says(run.out, "2 files: 10 events, 2 streams with spans, format 9\n");
+    assert_says(run.out, "all 2 files");
+    assert_says(run.out,
+                "| typeck  | 3.99ms    | 99.875          | 4.00ms | 2          | 0          | 200.00ns ");
+    assert_says(run.out, "Total cpu time: 4ms\n");
+    assert_says(run.out, "| mir  | 8192 bytes    |\n");
+    end_run(&run);
+    EXPECT(0, "\"spans\":3,\"events\":5,\"artifacts\":4096,\"damage_count\":0},{\"name\":", "1 file",
+           "report", "--sum", "--json", folder);
+    EXPECT(0, "name,artifacts\r\n", "1 file", "report", "--sum", "--csv", "--columns=name,artifacts", folder);
+    EXPECT(0, "typeck arg0=\"main\"", "1 file", "report", "--sum", "--by=argument", folder);
+}
+
+static void sums_of_traces_and_of_their_profiles_agree(void **state)
+{
+    const char *path = make_profile("first.mm_profdata", time_metadata);
+    const char *trace = in_folder("second.tbed");
+    (void)state;
+    EXPECT(0, "imported: 5 events", "", "import", path, "-o", trace);
+    struct run two = RUN("report", "--sum", "--csv", "--columns=name,total,self,p50,max,hits", path, path);
+    struct run mixed = RUN("report", "--sum", "--csv", "--columns=name,total,self,p50,max,hits", path, trace);
+    assert_int_equal(two.exit, 0);
+    assert_non_null(strstr(two.out, "typeck,4000200,3994990,"));
+    assert_non_null(strstr(mixed.out, "typeck,"));
+    assert_string_equal(strstr(two.out, "typeck,"), strstr(mixed.out, "typeck,")); /* files come before */
+    end_run(&two);
+    end_run(&mixed);
+}
+
+static void what_cannot_be_added_up_is_refused(void **state)
+{
+    const char *path = make_profile("time2.mm_profdata", time_metadata);
+    const char *counts = make_profile("counts2.mm_profdata", count_metadata);
+    (void)state;
+    EXPECT(2, "", "counts something else than the files before it", "report", "--sum", path, counts);
+    EXPECT(2, "", "--sum cannot be combined", "report", "--sum", "--over-time", path);
+    EXPECT(2, "", "--sum cannot be combined", "report", "--sum", "--by=second", path);
+    EXPECT(2, "", "--sum cannot be combined", "report", "--sum", "--allocations", path);
+    EXPECT(2, "", "does not apply to mm_profdata", "report", "--sum", "--by=stack", path);
+    EXPECT(2, "", "No such file", "report", "--sum", in_folder("missing"));
+    assert_int_equal(mkdir(in_folder("empty"), 0700), 0);
+    EXPECT(2, "", "no traces and no profiles in", "report", "--sum", in_folder("empty"));
+}
+
 static void counts_are_no_time(void **state)
 {
     const char *path = make_profile("counts.mm_profdata", count_metadata);
@@ -255,6 +313,9 @@ int main(void)
         cmocka_unit_test(small_labels_are_left_out_as_asked),
         cmocka_unit_test(json_has_the_same_rows_read_in_place_and_imported),
         cmocka_unit_test(artifacts_are_shown_alone),
+        cmocka_unit_test(a_folder_of_profiles_is_added_up),
+        cmocka_unit_test(sums_of_traces_and_of_their_profiles_agree),
+        cmocka_unit_test(what_cannot_be_added_up_is_refused),
         cmocka_unit_test(counts_are_no_time),
         cmocka_unit_test(spans_that_overlap_are_told),
         cmocka_unit_test(a_profile_that_is_cut_costs_exit_1),

@@ -33,6 +33,7 @@ enum report_table {
     REPORT_COUNTER_MOMENTS,
     REPORT_LABELS, /* the rows of spans, in the table of a profile */
     REPORT_ARTIFACTS,
+    REPORT_FILES, /* with --sum */
     REPORT_TABLE_COUNT,
 };
 
@@ -44,6 +45,8 @@ struct report_suppressions {
     struct tbed_suppressions *list; /* NULL: not asked for */
 };
 
+struct report_sum;
+
 struct report_options {
     bool json, csv;
     bool has_header, is_time; /* of CSV: printed, and the unit of its times */
@@ -54,6 +57,8 @@ struct report_options {
     enum tbed_name_part by;
     bool by_stack, by_file, by_size, by_class, has_by;
     bool leaks, lifetimes;
+    struct report_sum *sum; /* all files as one; NULL: each has a report */
+    bool is_sum;
     bool artifacts; /* nothing but the sizes of artifacts */
     struct report_suppressions suppressions;
     enum tbed_row_key key;     /* what spans and instants are grouped by */
@@ -89,10 +94,31 @@ struct report {
     uint64_t period_ticks;         /* for TBED_BY_TIME */
     uint64_t step_ticks;           /* of the clock; shorter durations were not measured */
 
+    bool is_sum;         /* of all files, with --sum */
     bool has_off_cpu;    /* the trace knows when threads were off their processors */
     bool is_profile;     /* shown by label, with the columns of measureme's summarize */
     bool has_categories; /* measureme's categories: instants and counters are shown in their columns */
 };
+
+/*
+ * report_sum.c: --sum, several files as one. report_sum_make() calls 'report_file' for each, which calls report_sum_take(),
+ * and fills the report. The sum is kept in the options until report_sum_close(). Returns the exit status.
+ */
+typedef int (*report_file_function)(struct report_options *options, const char *path);
+int report_sum_make(struct report *report, char **paths, int count, report_file_function report_file);
+void report_sum_close(struct report_sum *sum);
+/* Uses up the statistics of the next file. False after a complaint. */
+bool report_sum_take(struct report_sum *sum, const struct report *one);
+/* Fills the table of files. */
+void report_sum_fill(const struct report_sum *sum, struct report *report);
+#define REPORT_FILE_COLUMNS 8
+extern const struct table_column report_file_columns[REPORT_FILE_COLUMNS];
+void report_files_text(const struct report *report);
+
+/* report_parse.c: false if the argument is no such number. */
+bool report_parse_moments(const char *text, uint32_t *count_ret); /* NULL: the default */
+bool report_parse_limit(const char *text, size_t *limit_ret);
+bool report_parse_percent(const char *text, double *percent_ret);
 
 /* report_columns.c: NULL, or what is wrong with an argument. */
 const char *report_columns_parse(struct table_keys *keys, const char *text);

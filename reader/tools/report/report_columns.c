@@ -637,6 +637,12 @@ static const struct table tables[REPORT_TABLE_COUNT] = {
                           .text_columns = "bytes,count,name",
                           .data_columns = "name,bytes,count",
                           .order = "name"},
+    [REPORT_FILES] = {.key = "files",
+                      .what = "files",
+                      COLUMNS(report_file_columns),
+                      .text_columns = "time,share,spans,events,artifacts,name",
+                      .data_columns = "name,time,self,spans,events,artifacts,damage",
+                      .order = "time"},
 };
 
 const char *report_columns_parse(struct table_keys *keys, const char *text)

@@ -123,7 +123,10 @@ void report_print_json(const struct report *report)
         report_artifacts_json(&json, report);
     else if (report->is_profile && report->options->columns.count == 0)
         report_profile_json(&json, report);
-    tbed_json_string(&json, "file", tool_path(report->path));
+    if (report->is_sum)
+        json_table(&json, report, REPORT_FILES);
+    else
+        tbed_json_string(&json, "file", tool_path(report->path));
     tbed_json_string(&json, "tick_unit", info->clock == TBED_CLOCK_USER ? info->clock_unit : NULL);
     tool_filter_json(&json, &report->options->filter, &report->options->filter.window);
     if (report->reader != NULL)
@@ -148,9 +151,11 @@ static size_t choose_tables(const struct report *report, const struct table *cho
 {
     const struct report_options *options = report->options;
     size_t count = 0;
+    if (report->is_sum && table_is_asked_for(&report->tables[REPORT_FILES], &options->columns))
+        chosen[count++] = &report->tables[REPORT_FILES];
     if (options->artifacts) {
-        chosen[0] = &report->tables[REPORT_ARTIFACTS];
-        return 1;
+        chosen[count++] = &report->tables[REPORT_ARTIFACTS];
+        return count;
     }
     unsigned first = options->moment_count > 0 ? REPORT_MOMENTS : REPORT_SPANS;
     unsigned end = options->moment_count > 0 ? REPORT_LABELS : REPORT_MOMENTS;

@@ -378,7 +378,9 @@ void report_profile_head(const struct report *report)
     if (!report->options->artifacts)
         printf(", %s stream%s with spans", tool_format_count(figure, totals->stream_count),
                totals->stream_count == 1 ? "" : "s");
-    printf(", format %u\n", (unsigned)totals->foreign_version);
+    if (totals->foreign_version != 0 || !report->is_sum)
+        printf(", format %u", (unsigned)totals->foreign_version);
+    putchar('\n');
     report_profile_warnings(report);
 }
 

@@ -200,6 +200,8 @@ void report_print_text(const struct report *report)
     else
         report_profile_head(report);
     bool is_default = report->options->columns.count == 0;
+    if (report->is_sum)
+        report_files_text(report);
     if (report->options->artifacts) {
         if (is_default)
             report_artifacts_text(report);

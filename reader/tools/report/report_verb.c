@@ -13,6 +13,7 @@
 #define TEXT_LIMIT         30
 #define TEXT_PROCESS_LIMIT 10
 #define PERIODS_MAX        1000000
+#define COUNT_OF(array)    (sizeof(array) / sizeof(array)[0])
 #define LABEL_OPTIONS      "--name, --exclude, --category and --minimum-duration"
 
 static const char help[] =
@@ -25,6 +26,9 @@ static const char help[] =
     "      --spans            only spans, instants, counters and messages\n"
     "      --allocations      only allocations\n"
     "      --artifacts        only the sizes of a compiler's artifacts, by label\n"
+    "      --sum              add up all FILEs as one, and show a row for each; FILE\n"
+    "                         may be a folder of profiles or traces, as of a\n"
+    "                         workspace\n"
     "      --by=WHAT          group allocations by site (default), stack, function,\n"
     "                         file, module, class or size; group spans by label\n"
     "                         (default), argument, thread, process, category,\n"
@@ -100,6 +104,7 @@ static const char help[] =
     "  tracebed report --by=thread --inside='handle request' run.tbed\n"
     "  tracebed report --percent-above=1 hello-12345.mm_profdata\n"
     "  tracebed report --artifacts *.mm_profdata\n"
+    "  tracebed report --sum --by=argument target/profiles\n"
     "  tracebed report --allocations --sort=peak --by=function run.tbed\n"
     "  tracebed report --leaks --suppressions=known.supp run.tbed\n"
     "  tracebed report --json run.tbed | jq '.spans[] | select(.count > 1000)'\n"
@@ -114,6 +119,7 @@ enum {
     OPTION_SPANS,
     OPTION_ALLOCATIONS,
     OPTION_ARTIFACTS,
+    OPTION_SUM,
     OPTION_BY,
     OPTION_OVER_TIME,
     OPTION_NO_SYMBOLS,
@@ -230,6 +236,8 @@ static struct tbed_analysis_options statistics_options(const struct report_optio
                                           .group_context = (void *)group,
                                           .by = options->key,
                                           .only_artifacts = options->artifacts,
+                                          .keep_durations =
+                                              options->is_sum && needs_percentiles(options, is_profile),
                                           .skip_percentiles = !needs_percentiles(options, is_profile)};
 }
 
@@ -388,6 +396,8 @@ static struct tbed_trace_info foreign_info(const struct tbed_statistics *statist
 /* False after a complaint. */
 static bool print(const struct report *report)
 {
+    if (report->options->sum != NULL && !report->is_sum)
+        return report_sum_take(report->options->sum, report);
     if (report->options->csv)
         return report_print_csv(report);
     if (report->options->json)
@@ -470,15 +480,18 @@ static bool contents_apply(const struct report *report)
            tool_options_apply(contents, sizeof contents / sizeof contents[0], what, report->path);
 }
 
+static bool options_apply(const struct report_options *options, const struct tbed_format *format,
+                          const char *path)
+{
+    if (options->artifacts)
+        return tool_options_apply(of_artifacts, COUNT_OF(of_artifacts), "artifacts", path);
+    return tool_options_apply(scopes, COUNT_OF(scopes), tool_format_name(format), path);
+}
+
 static int report_file(struct report_options *options, const char *path)
 {
     const struct tbed_format *format = tool_format(path);
-    bool apply =
-        options->artifacts
-            ? tool_options_apply(of_artifacts, sizeof of_artifacts / sizeof of_artifacts[0], "artifacts",
-                                 path)
-            : tool_options_apply(scopes, sizeof scopes / sizeof scopes[0], tool_format_name(format), path);
-    if (!apply)
+    if (!options_apply(options, format, path))
         return TOOL_TROUBLE;
     if (format != NULL && format->has_profile && !tool_filter_is_given(&options->filter) &&
         options->key == TBED_BY_LABEL && options->moment_count == 0)
@@ -571,34 +584,6 @@ static const char *parse_by(const char *text, struct report_options *options)
     return NULL;
 }
 
-#define MOMENTS_DEFAULT 20
-#define MOMENTS_MAX     10000
-
-static bool parse_moments(const char *text, uint32_t *count_ret)
-{
-    uint64_t count = MOMENTS_DEFAULT;
-    if (text != NULL && (!tool_parse_u64(text, MOMENTS_MAX, &count) || count == 0))
-        return false;
-    *count_ret = (uint32_t)count;
-    return true;
-}
-
-static bool parse_limit(const char *text, size_t *limit_ret)
-{
-    uint64_t value;
-    if (!tool_parse_u64(text, SIZE_MAX, &value))
-        return false;
-    *limit_ret = value == 0 ? SIZE_MAX : (size_t)value;
-    return true;
-}
-
-static bool parse_percent(const char *text, double *percent_ret)
-{
-    char *end;
-    *percent_ret = strtod(text, &end);
-    return end != text && *end == '\0' && *percent_ret >= 0 && *percent_ret <= 100;
-}
-
 /* Returns NULL, or what is wrong with the option. */
 static const char *take_option(struct report_options *options, int option, const char *argument)
 {
@@ -617,6 +602,9 @@ static const char *take_option(struct report_options *options, int option, const
     case OPTION_ARTIFACTS:
         options->artifacts = options->spans = true;
         return NULL;
+    case OPTION_SUM:
+        options->is_sum = options->spans = true;
+        return NULL;
     case OPTION_NO_SYMBOLS:
         options->no_symbols = true;
         return NULL;
@@ -626,8 +614,9 @@ static const char *take_option(struct report_options *options, int option, const
     case OPTION_BY:
         return parse_by(argument, options);
     case OPTION_OVER_TIME:
-        return parse_moments(argument, &options->moment_count) ? NULL
-                                                               : "--over-time takes a number up to 10000";
+        return report_parse_moments(argument, &options->moment_count)
+                   ? NULL
+                   : "--over-time takes a number up to 10000";
     case OPTION_LEAKS:
         options->leaks = options->allocations = true;
         return NULL;
@@ -651,9 +640,10 @@ static const char *take_option(struct report_options *options, int option, const
         options->csv = true;
         return NULL;
     case OPTION_PERCENT:
-        return parse_percent(argument, &options->percent_above) ? NULL : "--percent-above takes a percentage";
+        return report_parse_percent(argument, &options->percent_above) ? NULL
+                                                                       : "--percent-above takes a percentage";
     case 'l':
-        return parse_limit(argument, &options->limit) ? NULL : "--limit takes a number of rows";
+        return report_parse_limit(argument, &options->limit) ? NULL : "--limit takes a number of rows";
     default: /* 'j' */
         return tool_parse_jobs(argument, &options->jobs);
     }
@@ -674,6 +664,9 @@ static const char *check_options(const struct report_options *options)
         return "--over-time applies to labels, modules, authors, functions and sites";
     if (options->on_cpu && ((options->allocations && !options->spans) || options->moment_count > 0))
         return "--on-cpu applies to spans, and cannot be combined with --over-time";
+    if (options->is_sum &&
+        (options->allocations || options->moment_count > 0 || options->key == TBED_BY_TIME))
+        return "--sum cannot be combined with allocations, --over-time, and parts of the time";
     if (options->leaks && options->spans)
         return "--leaks cannot be combined with --spans";
     if (options->leaks && (options->by_size || options->lifetimes))
@@ -693,6 +686,7 @@ static int take_options(struct report_options *options, int argc, char **argv)
         {"spans", no_argument, NULL, OPTION_SPANS},
         {"allocations", no_argument, NULL, OPTION_ALLOCATIONS},
         {"artifacts", no_argument, NULL, OPTION_ARTIFACTS},
+        {"sum", no_argument, NULL, OPTION_SUM},
         {"sort", required_argument, NULL, 's'},
         {"limit", required_argument, NULL, 'l'},
         {"percent-above", required_argument, NULL, OPTION_PERCENT},
@@ -727,6 +721,21 @@ static int take_options(struct report_options *options, int argc, char **argv)
     return !options->leaks || report_suppressions_load(&options->suppressions) ? -1 : TOOL_TROUBLE;
 }
 
+static int report_together(struct report_options *options, char **paths, int count)
+{
+    struct report report = {.options = options, .is_sum = true};
+    int exit = report_sum_make(&report, paths, count, report_file);
+    if (exit != TOOL_TROUBLE) {
+        report.info = foreign_info(report.statistics);
+        report_sort_tables(&report);
+        report_sum_fill(options->sum, &report);
+        exit = print(&report) ? exit : TOOL_TROUBLE;
+        report_free_tables(&report);
+    }
+    report_sum_close(options->sum);
+    return tool_finish(exit);
+}
+
 static int report_files(struct report_options *options, int argc, char **argv)
 {
     int exit = TOOL_FINE;
@@ -750,7 +759,9 @@ static int run(int argc, char **argv)
     if (!options.spans && !options.allocations)
         options.spans = options.allocations = true;
     options.by_stack |= options.leaks && !options.has_by;
-    if (exit < 0)
+    if (exit < 0 && options.is_sum)
+        exit = report_together(&options, argv + optind, argc - optind);
+    else if (exit < 0)
         exit = report_files(&options, argc, argv);
     group_free(&options.group);
     report_suppressions_free(&options.suppressions);
