@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """
 Measures what recording allocations costs real programs, compared with the plain program and with heaptrack: python3
-(with its objects allocated by malloc), sqlite3, and clang compiling a file. It prints CPU time and peak memory of pairs
-of runs, then the top sites of each program. If heaptrack is not installed it is skipped, with a note. bench/README.md
-describes the method.
+(with its objects allocated by malloc), sqlite3, clang and gcc's cc1plus compiling a file, and a redis server under load.
+It prints CPU time and peak memory of pairs of runs, then the top sites of each program. What is not installed is skipped,
+with a note. bench/README.md describes the method.
 
 SPDX-License-Identifier: MIT
 """
 
 import argparse
 import os
+import re
+import shlex
 import shutil
 import statistics
 import subprocess
@@ -48,12 +50,32 @@ update t set b = upper(b) where a % 3 = 0;
 """
 
 
+CPP = """
+#include <iostream>
+#include <map>
+#include <regex>
+#include <string>
+int main()
+{
+    std::map<std::string, int> counts = {{"a", 1}};
+    std::cout << counts.size() << std::regex_match("a", std::regex("a"));
+}
+"""
+
+# Waits for the server, puts it under load, and ends it.
+REDIS_LOAD = """
+until redis-cli -s "$1" ping >/dev/null 2>&1; do sleep 0.02; done
+redis-benchmark -s "$1" -q -n 30000 -c 10 -r 2000 -d 100 -t set,get,lpush,hset,zadd
+redis-cli -s "$1" shutdown nosave
+"""
+
+
 def parse(arguments):
     parser = argparse.ArgumentParser(description="Measures the cost of recording allocations, compared with heaptrack.")
     parser.add_argument("--quick", action="store_true", help="one round")
     parser.add_argument("--rounds", type=int, help="pairs to measure (5)")
     parser.add_argument("--path", help="directory for temporary traces (build/release)")
-    parser.add_argument("--only", default="", help="only programs whose name contains this")
+    parser.add_argument("--only", default="", help="only programs whose name matches this regular expression")
     parser.add_argument("--top", type=int, default=10, help="sites to show per program (10)")
     options = parser.parse_args(arguments)
     options.rounds = options.rounds or (1 if options.quick else 5)
@@ -74,21 +96,39 @@ def programs(folder):
         file.write(PYTHON)
     with open(sql, "w") as file:
         file.write(SQL)
-    includes = [f"-I{ROOT}", *(f"-I{ROOT}/{part}/include" for part in ("format", "writer", "reader"))]
-    source = f"{ROOT}/reader/exchange/chrome/export_chrome.c"
     yield "python3", [real_python(), script], {"PYTHONMALLOC": "malloc"}
     yield "sqlite3", ["sqlite3", ":memory:", f".read {sql}"], {}
+    includes = [f"-I{ROOT}", *(f"-I{ROOT}/{part}/include" for part in ("format", "writer", "reader"))]
+    source = f"{ROOT}/reader/exchange/chrome/export_chrome.c"
     yield "clang -O1", ["clang", "-O1", "-g", "-D_GNU_SOURCE", *includes, "-c", source, "-o", f"{folder}/x.o"], {}
+    yield "cc1plus -O1", cc1plus(folder), {}
+    server = ["redis-server", "--port", "0", "--unixsocket", f"{folder}/redis", "--save", "", "--dir", folder]
+    yield "redis", server, {}
+
+
+def cc1plus(folder):
+    """Returns the command of the compiler proper, which the driver prints and would start."""
+    source = f"{folder}/x.cpp"
+    with open(source, "w") as file:
+        file.write(CPP)
+    command = ["g++", "-###", "-O1", "-S", source, "-o", f"{folder}/x.s"]
+    printed = subprocess.run(command, stderr=subprocess.PIPE, text=True) if shutil.which("g++") else None
+    lines = [line for line in printed.stderr.splitlines() if "cc1plus" in line] if printed else []
+    return shlex.split(lines[-1]) if lines else ["cc1plus"]
 
 
 def run(command, environment):
     """Returns the CPU seconds of the command and its children, and the peak memory of the largest of them."""
+    socket = command[command.index("--unixsocket") + 1] if "--unixsocket" in command else None
+    load = subprocess.Popen(["sh", "-c", REDIS_LOAD, "load", socket], stdout=subprocess.DEVNULL) if socket else None
     with open(os.devnull, "w") as nothing:
         child = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=nothing, stderr=nothing, env={**os.environ, **environment}
         )
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
+    if load is not None:
+        load.wait()
     if child.returncode != 0:
         sys.exit(f"{command[0]}: exit {child.returncode}: {' '.join(command)}")
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
@@ -151,7 +191,7 @@ def main(arguments):
     print("| Program | Recorded | Plain | With it | Ratio | Min | Max | Memory plain | With it | Trace |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory(prefix="allocations_bench.", dir=options.path or BUILD) as folder:
-        chosen = [entry for entry in programs(os.path.abspath(folder)) if options.only in entry[0]]
+        chosen = [entry for entry in programs(os.path.abspath(folder)) if re.search(options.only, entry[0])]
         chosen = [entry for entry in chosen if shutil.which(entry[1][0])]
         for program, command, environment in chosen:
             put_rows(program, measure(os.path.abspath(folder), command, environment, options.rounds))

@@ -32,6 +32,9 @@ struct allocation_source {
     struct allocation_slots slots;
     uint64_t newest_address; /* the heap's, of this stream */
     struct heap_event event; /* the result of tbed_allocation_source_next() */
+    uint32_t counter_id;     /* the last counter's, + 1 */
+    bool is_resident;        /* it is resident memory */
+    uint64_t peak_resident_nbytes;
 };
 
 static inline void tbed_allocation_source_open(struct allocation_source *source, struct tbed_reader *reader,
@@ -131,6 +134,25 @@ static inline bool tbed_allocation_source_slots_open(struct allocation_source *s
     return true;
 }
 
+/* A counter: resident memory, or another. */
+static inline void tbed_allocation_source_counter(struct allocation_source *source,
+                                                  const struct tbed_event *event, uint32_t id, uint64_t tick)
+{
+    if (source->counter_id != id + 1) {
+        char name[32];
+        size_t nbytes;
+        source->counter_id = id + 1;
+        source->is_resident =
+            tbed_string_resolve(source->reader, id, name, sizeof name, &nbytes) == TBED_OK &&
+            strcmp(name, "resident anonymous memory") == 0;
+    }
+    if (source->is_resident && event->counter_value.type == TBED_ARG_I64 &&
+        event->counter_value.value.i64 > 0 &&
+        (uint64_t)event->counter_value.value.i64 > source->peak_resident_nbytes &&
+        (source->filter == NULL || tbed_filter_takes_point(source->filter, source->event.stream, tick)))
+        source->peak_resident_nbytes = (uint64_t)event->counter_value.value.i64;
+}
+
 /* Decodes an event of any kind in full. True if it was an allocation event. */
 static inline bool tbed_allocation_source_long(struct allocation_source *source, uint64_t word)
 {
@@ -144,6 +166,8 @@ static inline bool tbed_allocation_source_long(struct allocation_source *source,
     found->type = event.type;
     found->id = tbed_event_id(word);
     found->tick = source->base + tbed_event_delta(word);
+    if (event.type == TBED_EVENT_COUNTER)
+        tbed_allocation_source_counter(source, &event, found->id, found->tick);
     if (event.type == TBED_EVENT_REALLOC) {
         found->address = event.of.realloc.address;
         found->nbytes = event.of.realloc.size;

@@ -101,8 +101,11 @@ static bool follow_streams(const struct allocation_work *shared, struct heap *he
             sources[used++] = &all[i];
     }
     fine = fine && follow_sources(heap, sources, used);
-    for (size_t i = 0; all != NULL && i < count; i++)
+    for (size_t i = 0; all != NULL && i < count; i++) {
+        if (all[i].peak_resident_nbytes > heap->process.peak_resident_nbytes)
+            heap->process.peak_resident_nbytes = all[i].peak_resident_nbytes;
         tbed_allocation_source_close(&all[i]);
+    }
     free(all);
     free(sources);
     return fine;

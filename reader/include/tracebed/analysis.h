@@ -548,6 +548,8 @@ struct tbed_allocation_process {
     uint64_t unknown_free_count;
     uint64_t null_free_count; /* frees of address 0, which do nothing */
     uint64_t event_count;     /* ALLOC, FREE and REALLOC events */
+    /* The highest value of its counter "resident anonymous memory"; 0: it has none. */
+    uint64_t peak_resident_nbytes;
 };
 
 /*

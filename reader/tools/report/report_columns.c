@@ -403,7 +403,20 @@ static void process_notes(const struct table *table, const void *of, struct tool
     note(notes, row->sums.failed_count, "failed");
     note(notes, row->unknown_free_count, "freed that were not seen to be allocated");
     note(notes, row->sums.replaced_count, "replaced with no free seen");
+    if (row->peak_resident_nbytes > 0) {
+        char size[32];
+        int nbytes = snprintf(line, sizeof line, "%sat most %s resident", notes->nbytes == 0 ? "  [" : ", ",
+                              tool_format_bytes(size, (double)row->peak_resident_nbytes));
+        tool_append(notes, line, (size_t)nbytes);
+    }
     end_notes(notes);
+}
+
+static struct table_value process_peak_resident(const struct table *table, const void *of)
+{
+    const struct tbed_allocation_process *row = of;
+    (void)table;
+    return whole_if(row->peak_resident_nbytes != 0, row->peak_resident_nbytes);
 }
 
 static const struct table_column process_columns[] = {
@@ -415,6 +428,11 @@ static const struct table_column process_columns[] = {
      .get = process_name,
      .show = show_process,
      .json = process_name_json},
+    {.key = "peak_resident",
+     .field = "peak_resident_bytes",
+     .title = "resident",
+     .unit = TABLE_BYTES,
+     .get = process_peak_resident},
     {.key = "process", .title = "number", .unit = TABLE_COUNT, .get = process_number},
     {.key = "forked_from", .title = "forked", .unit = TABLE_COUNT, .get = process_parent},
     {.key = "pid", .unit = TABLE_COUNT, .get = process_pid},
@@ -604,7 +622,8 @@ static const struct table tables[REPORT_TABLE_COUNT] = {
                           COLUMNS(process_columns),
                           .text_columns = "peak,peak_at,live,live_count,bytes,count,freed,temporary,name",
                           .data_columns = "process,forked_from,pid,name," SUM_DATA
-                                          ",peak_at,inherited_frees,unknown_frees,null_frees,events",
+                                          ",peak_at,peak_resident,inherited_frees,unknown_frees,null_frees,"
+                                          "events",
                           .order = "peak",
                           .notes = process_notes},
     [REPORT_SITES] = {.key = "sites",

@@ -28,10 +28,12 @@ void preload_record_alloc(enum tbed_alloc_function function, const void *address
         return;
     int saved_errno = *thread->errno_at;
     uint32_t caller = preload_caller(thread, frame);
-    if (!preload_mode.is_light)
+    if (!preload_mode.is_light) {
         tbed_alloc_record(recorder, caller, function, (uintptr_t)address, nbytes);
-    else if (address != NULL)
+        preload_resident_count(thread, recorder, nbytes);
+    } else if (address != NULL) {
         tbed_instant_record(recorder, caller);
+    }
     *thread->errno_at = saved_errno;
     preload_leave(thread);
 }
@@ -80,6 +82,7 @@ static void record_realloc(uintptr_t old, const void *address, size_t nbytes, ui
     int saved_errno = *thread->errno_at;
     uint32_t caller = preload_caller(thread, frame);
     tbed_realloc_record(recorder, caller, old, (uintptr_t)address, nbytes, begin_tick);
+    preload_resident_count(thread, recorder, nbytes);
     *thread->errno_at = saved_errno;
     preload_leave(thread);
 }

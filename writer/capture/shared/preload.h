@@ -107,6 +107,7 @@ struct preload_thread {
     /* The frame of operator new or delete, which is about to call malloc() or free(): its caller is recorded. */
     const uintptr_t *outer_frame;
     struct preload_stacks *stacks; /* preload_stack.c; NULL: none yet */
+    uint32_t since_resident;       /* allocations since preload_resident_look() */
 };
 extern __thread struct preload_thread preload_thread __attribute__((tls_model("initial-exec")));
 
@@ -237,6 +238,23 @@ static inline uint32_t preload_caller(struct preload_thread *thread, const uintp
 {
     return TBED_UNLIKELY(preload_mode.frame_count > 0) ? preload_stack(thread, frame)
                                                        : preload_location(thread, frame[1]);
+}
+
+/* ---- preload_resident.c: resident memory ---- */
+
+/* An allocation of the first size or, of the smaller ones, each of the second number is a reason to look. */
+#define PRELOAD_RESIDENT_NBYTES 65536u
+#define PRELOAD_RESIDENT_COUNT  64u
+
+/* Records how much is resident if 10 ms have passed since the last time. Between preload_enter() and preload_leave(). */
+void preload_resident_look(struct preload_thread *thread, struct tbed_recorder *recorder);
+
+static inline void preload_resident_count(struct preload_thread *thread, struct tbed_recorder *recorder,
+                                          size_t nbytes)
+{
+    if (TBED_UNLIKELY(++thread->since_resident >= PRELOAD_RESIDENT_COUNT ||
+                      nbytes >= PRELOAD_RESIDENT_NBYTES))
+        preload_resident_look(thread, recorder);
 }
 
 /* ---- preload_interpose.c ---- */
