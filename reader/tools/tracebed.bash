@@ -44,7 +44,7 @@ _tracebed()
         return ;;
     --format-version) COMPREPLY=($(compgen -W "8 9" -- "$word")); return ;;
     --order) COMPREPLY=($(compgen -W "time stream" -- "$word")); return ;;
-    --ruby) COMPREPLY=($(compgen -W "light full none calls" -- "$word")); return ;;
+    --ruby) COMPREPLY=($(compgen -W "light full none stacks calls" -- "$word")); return ;;
     esac
     if [[ $word == -* ]]; then
         COMPREPLY=($(compgen -W "$options --color= --help" -- "$word"))

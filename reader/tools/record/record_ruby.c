@@ -25,11 +25,13 @@ bool record_ruby_parse(const char *text, struct record_ruby *ruby_ret)
             ruby_ret->allocations = "none";
         else if (nbytes == 5 && strncmp(text, "calls", nbytes) == 0)
             ruby_ret->calls = true;
+        else if (nbytes == 6 && strncmp(text, "stacks", nbytes) == 0)
+            ruby_ret->stack_depth = 32;
         else
             return false;
         text += nbytes + (text[nbytes] == ',');
     }
-    return true;
+    return ruby_ret->stack_depth == 0 || strcmp(ruby_ret->allocations, "none") != 0;
 }
 
 bool record_ruby_find(char path_ret[PATH_MAX])
@@ -72,6 +74,13 @@ void record_ruby_environment_set(const struct record_ruby *ruby, const char *fol
     setenv("TRACEBED_RUBY_FILE", trace, 1);
     setenv("TRACEBED_RUBY_ALLOCATIONS", ruby->allocations, 1);
     setenv("TRACEBED_RUBY_CALLS", ruby->calls ? "1" : "0", 1);
+    if (ruby->stack_depth != 0) {
+        char depth[16];
+        snprintf(depth, sizeof depth, "%u", ruby->stack_depth);
+        setenv("TRACEBED_RUBY_STACKS", depth, 1);
+    } else {
+        unsetenv("TRACEBED_RUBY_STACKS");
+    }
     put_in_front("RUBYLIB", folder, ':');
     put_in_front("RUBYOPT", "-rtracebed/auto", ' ');
 }

@@ -62,8 +62,8 @@ static const char help[] =
     "                         information tells their types (cc -g)\n"
     "      --ruby[=WHAT]      record Ruby programs: where objects are allocated;\n"
     "                         WHAT is a comma-separated list of light (default),\n"
-    "                         full (with sizes and frees), none, and calls (of all\n"
-    "                         methods)\n"
+    "                         full (with sizes and frees), none, stacks (of up to\n"
+    "                         32 frames), and calls (of all methods)\n"
     "\n"
     "Threads:\n"
     "      --off-cpu          also record when the threads that are recorded were off\n"
@@ -177,8 +177,10 @@ static bool take(struct options *options, int option)
     case OPTION_EXCLUDE:
         return record_functions_add(&options->functions, optarg, option == OPTION_EXCLUDE);
     case OPTION_RUBY:
-        return options->is_ruby = usage_unless(record_ruby_parse(optarg, &options->ruby),
-                                               "--ruby: expected a list of light, full, none and calls");
+        return options->is_ruby =
+                   usage_unless(record_ruby_parse(optarg, &options->ruby),
+                                "--ruby: expected a list of light, full, none, stacks and calls; stacks need "
+                                "allocations");
     case OPTION_OFF_CPU:
         return options->off_cpu = true;
     case OPTION_CLOCK:

@@ -136,6 +136,7 @@ bool record_functions_end(struct record_functions *functions, int result);
 
 struct record_ruby {
     const char *allocations; /* "light", "full" or "none" */
+    unsigned stack_depth;    /* 0: locations only */
     bool calls;
 };
 /* Parses a list such as "full,calls", or NULL for the default. False if it has an unknown word. */

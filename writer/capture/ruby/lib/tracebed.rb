@@ -29,6 +29,7 @@ module Tracebed
     #
     # allocations:: +:light+ records where each object is allocated; +:full+ also its address, its slot's size, and when
     #               it is freed; +nil+ records no allocations
+    # stacks::      records the call stack of each allocation, of at most this many frames of Ruby code, or 32 if +true+
     # calls::       records spans of all methods, in Ruby and in C
     # objects::     keeps the data for allocation_sourcefile and allocation_sourceline, 64 to 128 bytes per live object
     # overwrite::   replaces the file if it is a trace or empty
@@ -46,15 +47,16 @@ module Tracebed
     # check::       a file for counts of (location, line, path) as reported by those functions; for tests
     #
     # Raises Tracebed::Error if the trace cannot be created, or if a recording is already under way.
-    def start(path, allocations: :light, calls: false, objects: false, overwrite: false, join: false,
+    def start(path, allocations: :light, stacks: nil, calls: false, objects: false, overwrite: false, join: false,
               ring_nbytes: nil, max_nbytes: nil, rotate_nbytes: nil, rotate_seconds: nil, rotate_keep: nil, clock: nil, process_name: File.basename($PROGRAM_NAME), exact: true, check: nil)
       unless [:light, :full, nil].include?(allocations)
         raise ArgumentError, "allocations: #{allocations.inspect}, not :light, :full or nil"
       end
       raise ArgumentError, "clock: #{clock.inspect}, not :tsc, :monotonic or nil" unless [:tsc, :monotonic, nil].include?(clock)
 
+      stacks = check_stacks(stacks, allocations, objects || check)
       open_trace(File.expand_path(path),
-                 { allocations: allocations, calls: calls, objects: objects, overwrite: overwrite, join: join,
+                 { allocations: allocations, stacks: stacks, calls: calls, objects: objects, overwrite: overwrite, join: join,
                    ring_nbytes: ring_nbytes, max_nbytes: max_nbytes, rotate_nbytes: rotate_nbytes,
                    rotate_seconds: rotate_seconds, rotate_keep: rotate_keep, clock: clock, process_name: process_name,
                    exact: exact, check: check })
@@ -66,6 +68,19 @@ module Tracebed
         stop
       end
     end
+
+    # Returns the number of frames, or nil.
+    def check_stacks(stacks, allocations, needs_locations)
+      return nil unless stacks
+      raise ArgumentError, "stacks: there are no allocations to record" if allocations.nil?
+      raise ArgumentError, "stacks cannot be combined with objects and check" if needs_locations
+
+      count = stacks == true ? 32 : stacks
+      return count if count.is_a?(Integer) && count.between?(1, 1024)
+
+      raise ArgumentError, "stacks: #{stacks.inspect}, not true or a number from 1 to 1024"
+    end
+    private :check_stacks
 
     # Ends the recording and closes the trace; returns false if there was none. Also happens when the program exits.
     def stop

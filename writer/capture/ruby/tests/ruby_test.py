@@ -127,6 +127,46 @@ def test_eval(folder):
     return told
 
 
+MANY_EVALS = """
+require "tracebed"
+def rss = File.read("/proc/self/status")[/VmRSS:\\s+(\\d+)/, 1].to_i
+Tracebed.start("run.tbed")
+40_000.times { |i| eval("[1, 'a']", nil, "first#{i}.rb", i) }
+before = rss
+120_000.times { |i| eval("[1, 'a']", nil, "e#{i}.rb", i) }
+GC.start
+print rss - before
+Tracebed.stop
+"""
+
+
+def test_many_evals(folder):
+    """Code that comes from no file, under ever new names, has a bounded number of units."""
+    grown = int(ruby(folder, MANY_EVALS))
+    names = collections.Counter(unit.path for unit in RubyTrace(f"{folder}/run.tbed").units)
+    need(32_000 < len(names) < 33_000 and names["eN.rb"] == 1, f"{len(names)} names")
+    need(grown < 6000, f"{grown} KiB more after 120,000 evals")
+
+
+# ---- The collector ----
+
+PAUSES = """
+require "tracebed"
+Tracebed.start("run.tbed")
+3.times { GC.start }
+300_000.times { [1] }
+Tracebed.stop
+"""
+
+
+def test_pauses(folder):
+    ruby(folder, PAUSES)
+    verify(folder)
+    rows = {row["name"]: row for row in json.loads(run([TRACEBED, "report", "--json", "run.tbed"], folder))["spans"]}
+    need(rows["major GC: marking"]["count"] >= 3 and rows["minor GC: marking"]["count"] >= 1, str(rows))
+    need(rows["GC pause"]["count"] >= 4, str(rows))
+
+
 # ---- Allocations and frees ----
 
 FULL = """
@@ -172,7 +212,117 @@ def test_full(folder):
         told = json.loads(run([TRACEBED, "report", "--json", "run.tbed"], folder))["allocations"]
         need(told["live_bytes"] == 40 * len(live), f"{told['live_bytes']} of {40 * len(live)} bytes")
         report = run([TRACEBED, "report", "run.tbed"], folder)
-        need(re.search(r"50,\d{3} .* (block in )?drop .*script\.rb:5", report), report)
+        need(re.search(r"50,\d{3} .* (block in )?(Object#)?drop .*script\.rb:5", report), report)
+
+
+SIZES = """
+require "tracebed"
+require "objspace"
+require "set"
+Plain, Four = Class.new, Struct.new(:a, :b, :c, :d)
+Tracebed.start("run.tbed", allocations: :full)
+kept = 8000.times.flat_map { |i|
+  plain = Plain.new
+  (i % 12).times { |n| plain.instance_variable_set("@v#{n}", n) }
+  ["x" * (i % 300), Array.new(i % 40, i), (0..i % 20).to_h { |n| [n, n] }, plain, Four.new(i), 3 ** (100 + i % 300), i * 0.3 + 1e300,
+   [i.to_s, "literal"], Set.new([i, i + 1]), /a#{i}/, (i..i + 1), Time.now, Rational(i, 7)].each { |made| made } }
+GC.start
+kept.each_slice(13).with_index { |row, i| row[0] << "grown" * (i % 9); row[1].push(*0..i % 30); row[2][:more] = i; row[1].clear if i % 5 == 0 }
+sizes = kept.map { |object| ObjectSpace.memsize_of(object) }
+Tracebed.stop
+File.open("sizes", "w") do |out|
+  kept.each_with_index { |object, i| out.puts "#{ObjectSpace.dump(object)[/0x\\h+/]} #{sizes[i]} #{object.class}" }
+end
+"""
+
+
+def live_sizes(folder):
+    """Returns {address: bytes} at the end, as the independent decoder lists it."""
+    sizes = {}
+    trace = decoder.open_trace(decoder.load(f"{folder}/run.tbed"), lambda *_, **__: None)
+    for event in decoder.list_trace(trace):
+        kind, address = event.get("type"), event.get("address")
+        if kind == "alloc" or kind == "resize" and address in sizes:
+            sizes[address] = event["size"]
+        elif kind == "free" and "args" not in event:
+            sizes.pop(address, None)
+        elif kind == "free":
+            distance, bits = event["args"][0]["value"], bytes.fromhex(event["args"][1]["value"])
+            for i in range(8 * len(bits)):
+                if bits[i // 8] >> i % 8 & 1:
+                    sizes.pop(address + distance * i, None)
+    return sizes
+
+
+def test_sizes(folder):
+    """The size of each object that lives at the end is what ObjectSpace.memsize_of returns, also if it has changed."""
+    ruby(folder, SIZES)
+    verify(folder)
+    sizes, wrong, grown, count = live_sizes(folder), [], 0, 0
+    for row in pathlib.Path(folder, "sizes").read_text().splitlines():
+        address, nbytes, name = row.split(" ", 2)
+        count += int(address, 16) in sizes
+        grown += int(nbytes) > 40
+        if sizes.get(int(address, 16), int(nbytes)) != int(nbytes):
+            wrong.append(f"{row}: {sizes[int(address, 16)]}")
+    need(not wrong, f"{len(wrong)} sizes differ:\n" + "\n".join(wrong[:20]))
+    need(count >= 100_000 and grown > 40_000, f"only {count} objects, {grown} of more than a slot")
+    return f"{count:,} objects, {grown:,} with more than a slot"
+
+
+BIG = """
+require "tracebed"
+Tracebed.start("run.tbed", allocations: :full)
+text = "x" * 100_000_000
+text = nil
+GC.start
+list = [1]
+300_000.times { list << 1 }
+GC.start
+Tracebed.stop
+"""
+
+
+def test_big(folder):
+    """What an object owns counts, and does not count any more when it is gone."""
+    ruby(folder, BIG)
+    told = json.loads(run([TRACEBED, "report", "--json", "run.tbed"], folder))["allocations"]
+    need(100_000_000 < told["peak_bytes"] < 103_000_000, f"peak {told['peak_bytes']}")
+    need(2_400_000 < told["live_bytes"] < 4_000_000, f"live {told['live_bytes']}")
+
+
+STACKS = """
+require "tracebed"
+class Deep
+  def self.down(n) = n == 0 ? new.leaf : down(n - 1)
+  def leaf = [1].map { |x|
+    Object.new }
+end
+module Mixed
+  def mixed = Deep.new.leaf
+end
+Object.include(Mixed)
+Tracebed.start("run.tbed", allocations: :KIND, stacks: 8)
+3.times { Deep.down(2) }
+Deep.down(20)
+mixed
+Tracebed.stop
+"""
+
+
+def test_stacks(folder):
+    """Stacks have their frames in order, methods have their classes, and a cut stack says so."""
+    for kind in ("light", "full"):
+        ruby(folder, STACKS.replace("KIND", kind))
+        verify(folder)
+        folded = run([TRACEBED, "flame", "--folded", "--weight=bytes", "run.tbed"], folder) if kind == "full" else ""
+        os.remove(f"{folder}/run.tbed")
+    lines = [line.split(";") for line in folded.splitlines() if "block in Deep#leaf" in line]
+    frames = [[re.sub(" .*", "", re.sub("block in ", "", frame)) for frame in line] for line in lines]
+    need(any(line[-5:] == ["Deep.down", "Deep.down", "Deep.down", "Deep#leaf", "Deep#leaf"] and line[1] == "<main>"
+             for line in frames), folded)
+    need(any(line[1].startswith("[stack cut at 8 frames]") and len(line) == 10 for line in lines), folded)
+    need(any(line[-3:] == ["Mixed#mixed", "Deep#leaf", "Deep#leaf"] for line in frames), folded)
 
 
 BESIDE = """
@@ -325,18 +475,18 @@ def test_moved_owners(folder):
     for stream, tag, id, _ in trace.events():
         unit = trace.unit_of(id)
         name = unit.name if unit else trace.text(id)
-        if tag == BEGIN and name == "body":
+        if tag == BEGIN and name == "Object#body":
             inside[stream].append(0)
-        elif tag == BEGIN and name == "mapped":
+        elif tag == BEGIN and name == "Object#mapped":
             inside[stream][-1:] = [count + 1 for count in inside[stream][-1:]]
-        elif tag == END and name == "body":
+        elif tag == END and name == "Object#body":
             count = inside[stream].pop()
             need(count == 2, f"stream {stream}: a fiber's method has {count} of 2 calls in it")
         names[name] += tag == BEGIN
     wanted = {f"A{i}.members": 1 + i % 2 for i in range(2000)} | {f"B{i}.members": 1 for i in range(2000)}
     wrong = {name: names[name] for name, count in wanted.items() if names[name] != count}
     need(not wrong, f"{len(wrong)} methods have another's name: {str(wrong)[:300]}")
-    need(names["body"] == 400 and names["mapped"] == 800, f"{names['body']} fibers, {names['mapped']} calls")
+    need(names["Object#body"] == 400 and names["Object#mapped"] == 800, f"{names['body']} fibers, {names['mapped']} calls")
 
 
 MOVED_SEQUENCES = """
@@ -406,10 +556,10 @@ def test_calls(folder):
             need(stacks[stream] and stacks[stream].pop() == id, f"stream {stream}: an end of something else")
     left = {stream: [trace.text(id) for id in stack] for stream, stack in stacks.items() if stack}
     need(not left, f"never ended: {left}")
-    mapped = names["mapped"] - 6 * 200 - 300 - 9
-    need(names["deep"] == 5 * 6 + 4 * 4 and names["thrower"] == names["early"] == 5 and names["many"] == 6, str(names))
+    mapped = names["Object#mapped"] - 6 * 200 - 300 - 9
+    need(names["Object#deep"] == 5 * 6 + 4 * 4 and names["Object#thrower"] == names["Object#early"] == 5 and names["Object#many"] == 6, str(names))
     need(mapped >= 0 and names["Kernel#raise"] == 9 and names["Fiber.yield"] == 209, str(names))
-    need(trace.place(next(unit.first_id + unit.id_count - 1 for unit in trace.units if unit.name == "mapped"))[1] == 6,
+    need(trace.place(next(unit.first_id + unit.id_count - 1 for unit in trace.units if unit.name == "Object#mapped"))[1] == 6,
          "a method's span is not on the line of its definition")
 
 
@@ -435,9 +585,9 @@ def test_thrown(folder):
             open_spans[stream].append(unit.name if unit else trace.text(id))
         elif tag == END:
             open_spans[stream].pop()
-        elif tag == INSTANT and unit and unit.name == "rescue in catcher":
+        elif tag == INSTANT and unit and unit.name == "rescue in Object#catcher":
             seen += 1
-            need(open_spans[stream][-1] == "catcher", f"still open: {open_spans[stream]}")
+            need(open_spans[stream][-1] == "Object#catcher", f"still open: {open_spans[stream]}")
     need(seen >= 20, f"{seen} of 20 rescues")
 
 
@@ -511,7 +661,7 @@ def test_record(folder):
     run([TRACEBED, "record", "--ruby=full", "--", "ruby", "work.rb"], folder, status=3)
     need("intact" in verify(folder), "not closed")
     report = run([TRACEBED, "report", "run.tbed"], folder)
-    need(re.search(r" 1,00\d .* block in work .*work\.rb:1\n", report), report)
+    need(re.search(r" 1,00\d .* block in Object#work .*work\.rb:1\n", report), report)
     need(re.search(r" 50\d .* -e:1\n", report), report)
     run([TRACEBED, "record", "-f", "--ruby=none,calls", "ruby", "work.rb"], folder, status=3)
     need("Integer#times" in run([TRACEBED, "report", "run.tbed"], folder), "no calls")
@@ -566,7 +716,7 @@ def test_programs(folder):
         trace = RubyTrace(f"{folder}/run.tbed")
         counted = collections.Counter(trace.unit_of(id).name for _, tag, id, _ in trace.events()
                                       if tag == INSTANT and trace.unit_of(id))
-        need(counted["block in task_work"] >= 300, f"{name}: {counted['block in task_work']} of 300")
+        need(counted["block in Object#task_work"] >= 300, f"{name}: {counted['block in task_work']} of 300")
         done.append(name)
     return ", ".join(done)
 
@@ -599,7 +749,7 @@ def test_killed(folder):
         verify(folder)
         trace = RubyTrace(f"{folder}/run.tbed")
         for _, tag, id, second in trace.events():
-            if tag == PAIR and second >> 60 == 2 or id == decoder.INVALID:
+            if tag not in (INSTANT, PAIR) or tag == PAIR and second >> 60 == 2 or id == decoder.INVALID:
                 continue
             place = trace.place(id)
             need(place and place[0] and place[1] > 0, f"seed {seed}, turn {turn}: {id} is {place}")

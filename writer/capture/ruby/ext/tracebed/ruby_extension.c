@@ -122,11 +122,15 @@ static VALUE tracebed_open(VALUE self, VALUE path, VALUE options)
         .slot_nbytes = slot_nbytes(),
         .light = is_symbol(allocations, "light"),
         .full = is_symbol(allocations, "full"),
+        .stack_depth = NIL_P(option(options, "stacks")) ? 0 : NUM2UINT(option(options, "stacks")),
         .calls = is_set(options, "calls"),
         .objects = is_set(options, "objects"),
         .check = is_set(options, "check"),
         .exact = is_exact && is_set(options, "exact"),
     };
+    if (session.stack_depth != 0 && !session.exact)
+        rb_raise(error_class,
+                 "stacks need a Ruby whose frames are known: this is not 3.1, or exact is false");
     session.by_marks = session.full && session.exact && ruby_heap_test();
     check_path = option(options, "check");
     ruby_session = session;

@@ -41,6 +41,15 @@ static uint32_t exact_line(const void *frame, const void *sequence)
     return line != 0 ? line : (uint32_t)FIX2INT(ruby_sequence.first_line(sequence));
 }
 
+/* Ruby's function tells it of the innermost frame, which may be a C function's. */
+static bool has_owner(rb_trace_arg_t *arg, const void *frame)
+{
+    if (frame != ruby_pointer(arg, RUBY_LAYOUT_ARG_FRAME))
+        return true;
+    VALUE owner = rb_tracearg_defined_class(arg);
+    return ruby_owner_of(frame) == (NIL_P(owner) ? 0 : owner);
+}
+
 static void compare(VALUE data, rb_trace_arg_t *arg)
 {
     (void)data;
@@ -54,7 +63,8 @@ static void compare(VALUE data, rb_trace_arg_t *arg)
         return;
     }
     const void *sequence = ruby_pointer(frame, RUBY_LAYOUT_FRAME_SEQUENCE);
-    equal += ruby_sequence.path(sequence) == path && exact_line(frame, sequence) == line && is_object;
+    equal += ruby_sequence.path(sequence) == path && exact_line(frame, sequence) == line && is_object &&
+             has_owner(arg, frame);
 }
 
 static bool has_functions(void)
@@ -62,10 +72,13 @@ static bool has_functions(void)
     *(void **)&ruby_sequence.line = dlsym(RTLD_DEFAULT, "rb_iseq_line_no");
     *(void **)&ruby_sequence.path = dlsym(RTLD_DEFAULT, "rb_iseq_path");
     *(void **)&ruby_sequence.label = dlsym(RTLD_DEFAULT, "rb_iseq_label");
+    *(void **)&ruby_sequence.base_label = dlsym(RTLD_DEFAULT, "rb_iseq_base_label");
+    *(void **)&ruby_sequence.real_path = dlsym(RTLD_DEFAULT, "rb_iseq_realpath");
     *(void **)&ruby_sequence.first_line = dlsym(RTLD_DEFAULT, "rb_iseq_first_lineno");
     *(void **)&ruby_is_marked = dlsym(RTLD_DEFAULT, "rb_objspace_marked_object_p");
     return ruby_sequence.line != NULL && ruby_sequence.path != NULL && ruby_sequence.label != NULL &&
-           ruby_sequence.first_line != NULL && ruby_is_marked != NULL;
+           ruby_sequence.base_label != NULL && ruby_sequence.first_line != NULL &&
+           ruby_sequence.real_path != NULL && ruby_is_marked != NULL;
 }
 
 /* The version that is running, which may not be the one that we were compiled for. */

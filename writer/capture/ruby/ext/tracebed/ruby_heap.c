@@ -187,7 +187,7 @@ void ruby_heap_record_dead(struct tbed_recorder *recorder)
     ruby_newest.object = 0;
     if (!has_missed_none(recorder, seen_count + 1))
         return;
-    bool is_major = rb_gc_latest_gc_info(ID2SYM(rb_intern("major_by"))) != Qnil;
+    bool is_major = ruby_collector_is_major();
     for (size_t i = 0; i < page_count; i++)
         if (has_any(pages[i]))
             record_dead_of(recorder, pages[i], is_major);

@@ -24,7 +24,7 @@ static void on_new_full(VALUE data, rb_trace_arg_t *arg)
     if (TBED_UNLIKELY(ruby_session.apart))
         return;
     VALUE object = ruby_word(arg, RUBY_LAYOUT_ARG_OBJECT);
-    tbed_alloc_record(track->recorder, ruby_location_exact(arg), TBED_FUNCTION_UNKNOWN, object,
+    tbed_alloc_record(track->recorder, ruby_location(arg), TBED_FUNCTION_UNKNOWN, object,
                       ruby_session.slot_nbytes);
     ruby_heap_add(track->recorder, object);
 }
@@ -147,6 +147,12 @@ static void on_marked(VALUE data, rb_trace_arg_t *arg)
     ruby_tracks_drop_dead();
 }
 
+static void on_collector(VALUE data, rb_trace_arg_t *arg)
+{
+    (void)data;
+    ruby_collector_take(rb_tracearg_event_flag(arg));
+}
+
 /* ---- Hooks ---- */
 
 #define HOOK(function) ((rb_event_hook_func_t)(void (*)(void))(function))
@@ -161,6 +167,10 @@ void ruby_hooks_add(void)
     bool is_plain = !ruby_session.objects && !ruby_session.check;
     if (ruby_is_marked != NULL)
         add(HOOK(on_marked), RUBY_INTERNAL_EVENT_GC_END_MARK);
+    ruby_collector_begin();
+    add(HOOK(on_collector), RUBY_INTERNAL_EVENT_GC_ENTER | RUBY_INTERNAL_EVENT_GC_START |
+                                RUBY_INTERNAL_EVENT_GC_END_MARK | RUBY_INTERNAL_EVENT_GC_END_SWEEP |
+                                RUBY_INTERNAL_EVENT_GC_EXIT);
     ruby_tracks_hook();
     if (is_plain && ruby_session.light)
         add(HOOK(on_new_light), RUBY_INTERNAL_EVENT_NEWOBJ);
@@ -190,5 +200,6 @@ void ruby_hooks_remove(void)
     rb_remove_event_hook(HOOK(on_call));
     ruby_hooks_remove_allocations();
     ruby_tracks_unhook();
+    rb_remove_event_hook(HOOK(on_collector));
     rb_remove_event_hook(HOOK(on_marked));
 }

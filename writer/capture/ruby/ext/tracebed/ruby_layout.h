@@ -29,6 +29,15 @@
 #define RUBY_LAYOUT_FRAME_EP       32
 #define RUBY_LAYOUT_IS_C           0x80 /* VM_FRAME_FLAG_CFRAME in ep[0] */
 
+#define RUBY_LAYOUT_IS_LOCAL 0x02 /* VM_ENV_FLAG_LOCAL in ep[0]; ep[-1]: the environment around it */
+
+#define RUBY_LAYOUT_IMEMO_SHIFT       12 /* what ep[-2] refers to: its kind in its flags */
+#define RUBY_LAYOUT_IMEMO_BOX         2  /* struct vm_svar: cref_or_me */
+#define RUBY_LAYOUT_IMEMO_METHOD      6  /* struct rb_callable_method_entry_struct: def, owner */
+#define RUBY_LAYOUT_BOX_ENTRY         8
+#define RUBY_LAYOUT_METHOD_DEFINITION 16 /* its type is in the lowest 4 bits; 0: code in Ruby */
+#define RUBY_LAYOUT_METHOD_OWNER      32
+
 #define RUBY_LAYOUT_SEQUENCE_BODY 16 /* struct rb_iseq_struct: body */
 
 #define RUBY_LAYOUT_HEAP_PAGE_NBYTES                                                                         \

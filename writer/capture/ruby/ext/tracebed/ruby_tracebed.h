@@ -76,6 +76,7 @@ struct ruby_session {
     struct tbed_writer *writer; /* NULL: nothing is recorded */
     uint64_t number;            /* +1 with each start */
     uint64_t slot_nbytes;       /* of an object */
+    unsigned int stack_depth;   /* 0: locations instead of stacks */
     bool light, full, calls, objects, check;
     bool exact;    /* locations by program counter, else by Ruby's public functions */
     bool by_marks; /* frees are known from the collector's mark bits, otherwise from its hook */
@@ -96,7 +97,9 @@ struct ruby_sequence_functions {
     unsigned int (*line)(const void *sequence, size_t pc);
     VALUE (*path)(const void *sequence);
     VALUE (*label)(const void *sequence);
+    VALUE (*base_label)(const void *sequence);
     VALUE (*first_line)(const void *sequence);
+    VALUE (*real_path)(const void *sequence);
 };
 extern struct ruby_sequence_functions ruby_sequence;
 
@@ -109,8 +112,8 @@ struct ruby_unit { /* the instruction sequence of the last location */
 };
 extern struct ruby_unit ruby_unit;
 
-/* Sets 'ruby_unit' to that of a sequence. */
-void ruby_unit_find(const void *sequence);
+/* Sets 'ruby_unit' to that of a sequence, which runs in 'frame'. */
+void ruby_unit_find(const void *sequence, const void *frame);
 /* A location by Ruby's public functions. */
 uint32_t ruby_location_public(rb_trace_arg_t *arg);
 /* The id of the method that a call event enters. */
@@ -137,32 +140,34 @@ static inline const void *ruby_pointer(const void *from, size_t offset)
     return (const void *)(uintptr_t)ruby_word(from, offset);
 }
 
+static inline const char *ruby_frames_end(const rb_trace_arg_t *arg)
+{
+    const void *context = ruby_pointer(arg, RUBY_LAYOUT_ARG_CONTEXT);
+    return (const char *)ruby_pointer(context, RUBY_LAYOUT_STACK) +
+           8 * ruby_word(context, RUBY_LAYOUT_STACK_NWORDS);
+}
+
 /* The innermost frame of Ruby code; NULL: there is none, or its code is unknown. */
 static inline const void *ruby_frame(const rb_trace_arg_t *arg)
 {
-    const void *context = ruby_pointer(arg, RUBY_LAYOUT_ARG_CONTEXT);
-    const char *frame = ruby_pointer(arg, RUBY_LAYOUT_ARG_FRAME);
-    const char *end = (const char *)ruby_pointer(context, RUBY_LAYOUT_STACK) +
-                      8 * ruby_word(context, RUBY_LAYOUT_STACK_NWORDS);
+    const char *frame = ruby_pointer(arg, RUBY_LAYOUT_ARG_FRAME), *end = ruby_frames_end(arg);
     for (; frame < end; frame += RUBY_LAYOUT_FRAME_NBYTES)
         if ((ruby_word(ruby_pointer(frame, RUBY_LAYOUT_FRAME_EP), 0) & RUBY_LAYOUT_IS_C) == 0)
             return ruby_pointer(frame, RUBY_LAYOUT_FRAME_SEQUENCE) != NULL ? frame : NULL;
     return NULL;
 }
 
-static inline void ruby_unit_of(const void *sequence)
+static inline void ruby_unit_of(const void *frame)
 {
+    const void *sequence = ruby_pointer(frame, RUBY_LAYOUT_FRAME_SEQUENCE);
     if (TBED_UNLIKELY(ruby_pointer(sequence, RUBY_LAYOUT_SEQUENCE_BODY) != ruby_unit.body))
-        ruby_unit_find(sequence);
+        ruby_unit_find(sequence, frame);
 }
 
 /* The frame's pc is that of the next instruction; one less is in this one. */
-static inline uint32_t ruby_location_exact(const rb_trace_arg_t *arg)
+static inline uint32_t ruby_location_of(const void *frame)
 {
-    const char *frame = ruby_frame(arg);
-    if (frame == NULL)
-        return TBED_ID_INVALID;
-    ruby_unit_of(ruby_pointer(frame, RUBY_LAYOUT_FRAME_SEQUENCE));
+    ruby_unit_of(frame);
     const char *pc = ruby_pointer(frame, RUBY_LAYOUT_FRAME_PC);
     uint64_t index = (uint64_t)(pc - ruby_unit.code) / 8;
     if (TBED_UNLIKELY(ruby_unit.first_id == TBED_ID_INVALID))
@@ -172,10 +177,45 @@ static inline uint32_t ruby_location_exact(const rb_trace_arg_t *arg)
     return ruby_unit.first_id + (uint32_t)(index - (index > 0));
 }
 
+static inline uint32_t ruby_location_exact(const rb_trace_arg_t *arg)
+{
+    const char *frame = ruby_frame(arg);
+    return frame != NULL ? ruby_location_of(frame) : TBED_ID_INVALID;
+}
+
+/* ---- ruby_stacks.c ---- */
+
+#define RUBY_STACK_DEPTH_MAX 1024
+
+/* The id of a call stack, for recordings that have stacks. INVALID: no Ruby code runs. */
+uint32_t ruby_stack(const rb_trace_arg_t *arg);
+/* Code may be freed or moved. */
+void ruby_stacks_forget(void);
+void ruby_stacks_clear(void);
+
 static inline uint32_t ruby_location(rb_trace_arg_t *arg)
 {
+    if (ruby_session.stack_depth != 0)
+        return ruby_stack(arg);
     return ruby_session.exact ? ruby_location_exact(arg) : ruby_location_public(arg);
 }
+
+/* ---- ruby_names.c: methods and their classes ---- */
+
+/* The class or module whose method a frame belongs to; 0: it is in no method. */
+VALUE ruby_owner_of(const void *frame);
+/* The name of a sequence, with its method's class if 'frame', which runs it, is not NULL. The caller frees it. */
+char *ruby_label(const void *sequence, const void *frame);
+/* A string id. */
+uint32_t ruby_method_name(VALUE owner, VALUE method);
+
+/* ---- ruby_collector.c: the garbage collector's work ---- */
+
+void ruby_collector_begin(void);
+/* The collection that is under way looks at old objects too. */
+bool ruby_collector_is_major(void);
+/* Takes one of Ruby's events about it. */
+void ruby_collector_take(rb_event_flag_t event);
 
 /* ---- ruby_tracks.c: a recorder for each thread, or fiber ---- */
 

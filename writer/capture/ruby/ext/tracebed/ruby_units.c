@@ -4,7 +4,8 @@
  *
  * A sequence is identified by its body, which the garbage collector does not move; its entry is removed when it is
  * freed. A new sequence with the path, label and line map of an older one (an eval in a loop) gets the older one's
- * unit.
+ * unit. Code that comes from no file can be made without end: after the first EXACT_MAX units of such code, those that
+ * differ only in numbers (in path and label) and in their first line share a unit; after as many of these, all do.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -122,27 +123,77 @@ static uint32_t *line_map(const void *sequence, uint32_t pc_count, uint32_t firs
     return lines;
 }
 
-/* The unit of this shape, which may come from another sequence. */
-static uint32_t unit_of_shape(const struct tbed_unit_options *unit)
+#define EXACT_MAX 32768
+static size_t without_file_count; /* units of code that comes from no file */
+
+/* A number in place of each number. */
+static void numbers_fold(char *text)
 {
-    struct hash hash = {1, 2};
-    hash_add(&hash, unit->file, strlen(unit->file));
-    hash_add(&hash, unit->name, strlen(unit->name));
-    hash_add(&hash, unit->lines, 2 * unit->line_count * sizeof *unit->lines);
-    hash_add(&hash, &unit->pc_count, sizeof unit->pc_count);
-    struct ruby_entry *entry = ruby_table_find(&shapes, hash.a, hash.b);
-    if (entry != NULL)
-        return (uint32_t)entry->value;
-    uint32_t first_id = unit_register(unit);
-    if (first_id != TBED_ID_INVALID)
-        ruby_table_add(&shapes, (struct ruby_entry){hash.a, hash.b, 0, first_id});
+    char *to = text;
+    for (const char *from = text; *from != '\0'; from++)
+        if (*from < '0' || *from > '9')
+            *to++ = *from;
+        else if (from[1] < '0' || from[1] > '9')
+            *to++ = 'N';
+    *to = '\0';
+}
+
+/* The unit of this shape, which may come from another sequence. INVALID: there is none yet. */
+static uint32_t shape_find(const struct tbed_unit_options *unit, struct hash *hash)
+{
+    *hash = (struct hash){1, 2};
+    hash_add(hash, unit->file, strlen(unit->file));
+    hash_add(hash, unit->name, strlen(unit->name));
+    hash_add(hash, unit->lines, 2 * unit->line_count * sizeof *unit->lines);
+    hash_add(hash, &unit->pc_count, sizeof unit->pc_count);
+    struct ruby_entry *entry = ruby_table_find(&shapes, hash->a, hash->b);
+    return entry != NULL ? (uint32_t)entry->value : TBED_ID_INVALID;
+}
+
+/* Registers it if there are less than 'count_max' units of code without a file; 0: however many there are. */
+static uint32_t unit_of_shape(const struct tbed_unit_options *unit, size_t count_max)
+{
+    struct hash hash;
+    uint32_t first_id = shape_find(unit, &hash);
+    if (first_id != TBED_ID_INVALID || (count_max != 0 && without_file_count >= count_max))
+        return first_id;
+    first_id = unit_register(unit);
+    if (first_id == TBED_ID_INVALID)
+        return first_id;
+    without_file_count += count_max != 0;
+    ruby_table_add(&shapes, (struct ruby_entry){hash.a, hash.b, 0, first_id});
     return first_id;
 }
 
-static uint32_t unit_make(const void *sequence, uint32_t pc_count)
+/* Of code that comes from no file; 'lines' are the unit's. */
+static uint32_t unit_of_any(struct tbed_unit_options *unit, char *path, char *label, uint32_t *lines)
+{
+    uint32_t first_id = unit_of_shape(unit, EXACT_MAX), first_line = unit->first_line;
+    if (first_id != TBED_ID_INVALID)
+        return first_id;
+    numbers_fold(path);
+    numbers_fold(label);
+    for (size_t i = 0; i < unit->line_count; i++)
+        lines[2 * i + 1] = lines[2 * i + 1] >= first_line ? lines[2 * i + 1] - first_line + 1 : 1;
+    unit->first_line = 1;
+    first_id = unit_of_shape(unit, (size_t)2 * EXACT_MAX);
+    if (first_id != TBED_ID_INVALID)
+        return first_id;
+    uint64_t pc_count = 64;
+    while (pc_count < unit->pc_count)
+        pc_count *= 2;
+    const struct tbed_unit_options any = {.size = sizeof any,
+                                          .kind = TBED_UNIT_BYTECODE,
+                                          .pc_count = pc_count,
+                                          .name = "<other evaluated code>",
+                                          .file = ""};
+    return unit_of_shape(&any, 0);
+}
+
+static uint32_t unit_make(const void *sequence, const void *frame, uint32_t pc_count)
 {
     VALUE first_line = ruby_sequence.first_line(sequence);
-    char *path = text_copy(ruby_sequence.path(sequence)), *label = text_copy(ruby_sequence.label(sequence));
+    char *path = text_copy(ruby_sequence.path(sequence)), *label = ruby_label(sequence, frame);
     struct tbed_unit_options unit = {.size = sizeof unit,
                                      .kind = TBED_UNIT_BYTECODE,
                                      .pc_count = (uint64_t)pc_count + 1,
@@ -151,16 +202,20 @@ static uint32_t unit_make(const void *sequence, uint32_t pc_count)
                                      .first_line = FIXNUM_P(first_line) ? (uint32_t)FIX2LONG(first_line) : 0};
     uint32_t *lines = line_map(sequence, pc_count, unit.first_line, &unit.line_count);
     unit.lines = lines;
-    uint32_t first_id = TBED_ID_INVALID;
-    if (path != NULL && label != NULL && lines != NULL)
-        first_id = unit_of_shape(&unit);
+    uint32_t first_id;
+    if (path == NULL || label == NULL || lines == NULL)
+        first_id = TBED_ID_INVALID;
+    else if (NIL_P(ruby_sequence.real_path(sequence)))
+        first_id = unit_of_any(&unit, path, label, lines);
+    else
+        first_id = unit_of_shape(&unit, 0);
     free(lines);
     free(label);
     free(path);
     return first_id;
 }
 
-void ruby_unit_find(const void *sequence)
+void ruby_unit_find(const void *sequence, const void *frame)
 {
     const void *body = ruby_pointer(sequence, RUBY_LAYOUT_SEQUENCE_BODY);
     uint32_t pc_count = (uint32_t)ruby_word(body, RUBY_LAYOUT_BODY_PC_COUNT), first_id;
@@ -168,7 +223,7 @@ void ruby_unit_find(const void *sequence)
     if (entry != NULL) {
         first_id = (uint32_t)entry->value;
     } else {
-        first_id = unit_make(sequence, pc_count);
+        first_id = unit_make(sequence, frame, pc_count);
         ruby_table_add(&units, (struct ruby_entry){(uint64_t)(uintptr_t)body, 0, (VALUE)sequence, first_id});
     }
     ruby_unit = (struct ruby_unit){body, ruby_pointer(body, RUBY_LAYOUT_BODY_CODE), first_id, pc_count};
@@ -216,32 +271,8 @@ uint32_t ruby_method_public(rb_trace_arg_t *arg)
     const void *frame = ruby_frame(arg);
     if (frame == NULL)
         return TBED_ID_INVALID;
-    ruby_unit_of(ruby_pointer(frame, RUBY_LAYOUT_FRAME_SEQUENCE));
+    ruby_unit_of(frame);
     return ruby_unit.first_id == TBED_ID_INVALID ? TBED_ID_INVALID : ruby_unit.first_id + ruby_unit.pc_count;
-}
-
-static bool is_class(VALUE value)
-{
-    return !SPECIAL_CONST_P(value) && (RB_TYPE_P(value, T_CLASS) || RB_TYPE_P(value, T_MODULE));
-}
-
-/* "String#+", "File.open": the latter's owner is a singleton class, without a name of its own. */
-static uint32_t method_name(VALUE owner, VALUE method)
-{
-    VALUE attached = FL_TEST(owner, FL_SINGLETON) ? rb_attr_get(owner, rb_intern("__attached__")) : Qnil;
-    bool is_singleton = is_class(attached);
-    VALUE path = is_singleton || is_class(owner) ? rb_class_path(is_singleton ? attached : owner) : Qnil;
-    const char *name = NIL_P(path) ? "" : RSTRING_PTR(path);
-    int nbytes = NIL_P(path) ? 0 : (int)RSTRING_LEN(path);
-    char *text;
-    int length =
-        asprintf(&text, "%.*s%s%s", nbytes, name, is_singleton ? "." : "#", rb_id2name(SYM2ID(method)));
-    RB_GC_GUARD(path);
-    if (length < 0)
-        return TBED_ID_INVALID;
-    uint32_t id = tbed_string_intern(ruby_session.writer, text, (size_t)length);
-    free(text);
-    return id;
 }
 
 uint32_t ruby_method_of_c(rb_trace_arg_t *arg)
@@ -252,7 +283,7 @@ uint32_t ruby_method_of_c(rb_trace_arg_t *arg)
     struct ruby_entry *entry = ruby_table_find(&methods, owner, method);
     if (entry != NULL)
         return (uint32_t)entry->value;
-    uint32_t id = method_name(owner, method);
+    uint32_t id = ruby_method_name(owner, method);
     ruby_table_add(&methods, (struct ruby_entry){owner, method, owner, id});
     return id;
 }
@@ -297,6 +328,7 @@ void ruby_units_drop_dead(void)
 {
     ruby_table_drop_dead(&units);
     ruby_table_drop_dead(&methods);
+    ruby_stacks_forget();
     ruby_unit = (struct ruby_unit){0};
 }
 
@@ -304,6 +336,7 @@ void ruby_units_follow(void)
 {
     ruby_table_follow(&units);
     ruby_table_follow(&methods);
+    ruby_stacks_forget();
     ruby_unit = (struct ruby_unit){0};
 }
 
@@ -318,6 +351,7 @@ void ruby_units_clear(void)
     ruby_table_clear(&shapes);
     ruby_table_clear(&methods);
     ruby_table_clear(&places);
+    ruby_stacks_clear();
     ruby_unit = (struct ruby_unit){0};
     for (size_t i = 0; i < known_count; i++) {
         free(known[i].path);
@@ -325,5 +359,5 @@ void ruby_units_clear(void)
     }
     free(known);
     known = NULL;
-    known_count = known_capacity = 0;
+    known_count = known_capacity = without_file_count = 0;
 }

@@ -1,0 +1,131 @@
+/*
+ * Names of methods, with their classes: "String#+", "File.open", "block in Foo#run". They are found without a call that
+ * allocates objects, as they are needed in the middle of an allocation.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#include "ruby_tracebed.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- The method of a frame ---- */
+
+/* What Ruby keeps in an environment beside the variables: a method, a scope, or a box with either. NULL: no method. */
+static const void *method_of_entry(const void *entry, bool may_be_boxed)
+{
+    if (entry == NULL)
+        return NULL;
+    uint64_t type = ruby_word(entry, 0) >> RUBY_LAYOUT_IMEMO_SHIFT & 15;
+    if (type == RUBY_LAYOUT_IMEMO_METHOD)
+        return entry;
+    if (type == RUBY_LAYOUT_IMEMO_BOX && may_be_boxed)
+        return method_of_entry(ruby_pointer(entry, RUBY_LAYOUT_BOX_ENTRY), false);
+    return NULL;
+}
+
+/* Blocks are in the environments of their methods. */
+static const void *method_of(const void *frame)
+{
+    const char *ep = ruby_pointer(frame, RUBY_LAYOUT_FRAME_EP);
+    for (int depth = 0; depth < 1000; depth++) {
+        bool is_local = (ruby_word(ep, 0) & RUBY_LAYOUT_IS_LOCAL) != 0;
+        const void *method = method_of_entry(ruby_pointer(ep - 16, 0), is_local);
+        if (method != NULL || is_local)
+            return method;
+        ep = (const char *)(uintptr_t)(ruby_word(ep - 8, 0) & ~(uint64_t)3);
+    }
+    return NULL;
+}
+
+VALUE ruby_owner_of(const void *frame)
+{
+    const void *method = method_of(frame);
+    return method != NULL ? (VALUE)ruby_word(method, RUBY_LAYOUT_METHOD_OWNER) : 0;
+}
+
+/* A method that was defined by a block is named after the place of that block. */
+static bool is_defined_by_code(const void *method)
+{
+    const void *definition = ruby_pointer(method, RUBY_LAYOUT_METHOD_DEFINITION);
+    return definition != NULL && (ruby_word(definition, 0) & 15) == 0;
+}
+
+/* ---- Classes ---- */
+
+static bool is_class(VALUE value)
+{
+    return !SPECIAL_CONST_P(value) && (RB_TYPE_P(value, T_CLASS) || RB_TYPE_P(value, T_MODULE));
+}
+
+/* Whose methods these are, and '.' or '#' behind it. Qnil: it has no name. */
+static VALUE owner_name(VALUE owner, char *separator_ret)
+{
+    if (!is_class(owner))
+        return Qnil;
+    *separator_ret = '#';
+    if (!FL_TEST(owner, FL_SINGLETON))
+        return rb_mod_name(owner);
+    VALUE attached = rb_attr_get(owner, rb_intern("__attached__"));
+    if (is_class(attached))
+        *separator_ret = '.';
+    return rb_mod_name(is_class(attached) ? attached : rb_class_real(owner));
+}
+
+/* ---- Labels ---- */
+
+static char *text_of(VALUE string)
+{
+    return RB_TYPE_P(string, T_STRING) ? strndup(RSTRING_PTR(string), (size_t)RSTRING_LEN(string))
+                                       : strdup("");
+}
+
+/* "block in run" becomes "block in Foo#run". */
+static char *qualified(const char *label, const char *base, VALUE owner)
+{
+    char separator, *text;
+    VALUE name = owner_name(owner, &separator);
+    size_t label_nbytes = strlen(label), base_nbytes = strlen(base);
+    if (!RB_TYPE_P(name, T_STRING) || base_nbytes == 0 || base_nbytes > label_nbytes ||
+        strcmp(label + label_nbytes - base_nbytes, base) != 0)
+        return strdup(label);
+    int nbytes = asprintf(&text, "%.*s%.*s%c%s", (int)(label_nbytes - base_nbytes), label,
+                          (int)RSTRING_LEN(name), RSTRING_PTR(name), separator, base);
+    RB_GC_GUARD(name);
+    return nbytes >= 0 ? text : NULL;
+}
+
+char *ruby_label(const void *sequence, const void *frame)
+{
+    const void *method = frame != NULL ? method_of(frame) : NULL;
+    char *label = text_of(ruby_sequence.label(sequence));
+    if (label == NULL || method == NULL || !is_defined_by_code(method))
+        return label;
+    char *base = text_of(ruby_sequence.base_label(sequence));
+    char *text =
+        base != NULL ? qualified(label, base, (VALUE)ruby_word(method, RUBY_LAYOUT_METHOD_OWNER)) : NULL;
+    free(base);
+    free(label);
+    return text;
+}
+
+/* ---- Methods in C ---- */
+
+uint32_t ruby_method_name(VALUE owner, VALUE method)
+{
+    char separator = '#', *text;
+    VALUE name = owner_name(owner, &separator);
+    bool has_name = RB_TYPE_P(name, T_STRING);
+    int nbytes = asprintf(&text, "%.*s%c%s", has_name ? (int)RSTRING_LEN(name) : 0,
+                          has_name ? RSTRING_PTR(name) : "", separator, rb_id2name(SYM2ID(method)));
+    RB_GC_GUARD(name);
+    if (nbytes < 0)
+        return TBED_ID_INVALID;
+    uint32_t id = tbed_string_intern(ruby_session.writer, text, (size_t)nbytes);
+    free(text);
+    return id;
+}
