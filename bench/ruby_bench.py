@@ -23,12 +23,13 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LIBRARY = ROOT / "build/release/ruby"
 TRACEBED = ROOT / "build/release/tracebed"
-GOALS = {"light": 1.12, "full": 1.20}
+GOALS = {"light": 1.12, "full": 1.20, "stacks": 1.60}
 # A way to run it -> the options that load what it needs.
 WAYS = {
     "plain": [],
     "light": ["-rtracebed/auto"],
     "full": ["-rtracebed/auto"],
+    "stacks": ["-rtracebed/auto"],
     "calls": ["-rtracebed/auto"],
     "objects": ["-rtracebed"],
     "objspace": ["-robjspace"],
@@ -50,6 +51,8 @@ def environment(way, folder):
     env = dict(os.environ, RUBYLIB=str(LIBRARY), WAY=way, TRACE=f"{folder}/run.tbed", LANG="C.UTF-8")
     if way in ("light", "full"):
         env.update(TRACEBED_RUBY_FILE=env["TRACE"], TRACEBED_RUBY_ALLOCATIONS=way)
+    if way == "stacks":
+        env.update(TRACEBED_RUBY_FILE=env["TRACE"], TRACEBED_RUBY_ALLOCATIONS="full", TRACEBED_RUBY_STACKS="32")
     if way == "calls":
         env.update(TRACEBED_RUBY_FILE=env["TRACE"], TRACEBED_RUBY_ALLOCATIONS="none", TRACEBED_RUBY_CALLS="1")
     return env

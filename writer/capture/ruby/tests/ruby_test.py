@@ -221,13 +221,18 @@ require "objspace"
 require "set"
 Plain, Four = Class.new, Struct.new(:a, :b, :c, :d)
 Tracebed.start("run.tbed", allocations: :full)
+later = Class.new
+named = Array.new(1000) { later.new }
+Later = later
 kept = 8000.times.flat_map { |i|
   plain = Plain.new
   (i % 12).times { |n| plain.instance_variable_set("@v#{n}", n) }
   ["x" * (i % 300), Array.new(i % 40, i), (0..i % 20).to_h { |n| [n, n] }, plain, Four.new(i), 3 ** (100 + i % 300), i * 0.3 + 1e300,
-   [i.to_s, "literal"], Set.new([i, i + 1]), /a#{i}/, (i..i + 1), Time.now, Rational(i, 7)].each { |made| made } }
+   [i.to_s, "literal"], Set.new([i, i + 1]), /a#{i}/, (i..i + 1), Time.now, Rational(i, 7)] }
+def kept.x = 1
 GC.start
 kept.each_slice(13).with_index { |row, i| row[0] << "grown" * (i % 9); row[1].push(*0..i % 30); row[2][:more] = i; row[1].clear if i % 5 == 0 }
+kept.concat(named)
 sizes = kept.map { |object| ObjectSpace.memsize_of(object) }
 Tracebed.stop
 File.open("sizes", "w") do |out|
@@ -237,13 +242,15 @@ end
 
 
 def live_sizes(folder):
-    """Returns {address: bytes} at the end, as the independent decoder lists it."""
+    """Returns {address: [bytes, id]} at the end, as the independent decoder lists it, and its trace."""
     sizes = {}
     trace = decoder.open_trace(decoder.load(f"{folder}/run.tbed"), lambda *_, **__: None)
     for event in decoder.list_trace(trace):
         kind, address = event.get("type"), event.get("address")
-        if kind == "alloc" or kind == "resize" and address in sizes:
-            sizes[address] = event["size"]
+        if kind == "alloc":
+            sizes[address] = [event["size"], event["id"]]
+        elif kind == "resize" and address in sizes:
+            sizes[address][0] = event["size"]
         elif kind == "free" and "args" not in event:
             sizes.pop(address, None)
         elif kind == "free":
@@ -251,21 +258,27 @@ def live_sizes(folder):
             for i in range(8 * len(bits)):
                 if bits[i // 8] >> i % 8 & 1:
                     sizes.pop(address + distance * i, None)
-    return sizes
+    return sizes, trace
 
 
 def test_sizes(folder):
-    """The size of each object that lives at the end is what ObjectSpace.memsize_of returns, also if it has changed."""
+    """The size of each object that lives at the end is what ObjectSpace.memsize_of returns, also if it has changed, and
+    its class is its class."""
     ruby(folder, SIZES)
     verify(folder)
-    sizes, wrong, grown, count = live_sizes(folder), [], 0, 0
+    (sizes, trace), types = live_sizes(folder), RubyTrace(f"{folder}/run.tbed").types
+    wrong, grown, count = [], 0, 0
     for row in pathlib.Path(folder, "sizes").read_text().splitlines():
         address, nbytes, name = row.split(" ", 2)
-        count += int(address, 16) in sizes
-        grown += int(nbytes) > 40
-        if sizes.get(int(address, 16), int(nbytes)) != int(nbytes):
-            wrong.append(f"{row}: {sizes[int(address, 16)]}")
-    need(not wrong, f"{len(wrong)} sizes differ:\n" + "\n".join(wrong[:20]))
+        if int(address, 16) not in sizes:
+            continue  # Ruby allocated it before
+        told, id = sizes[int(address, 16)]
+        count += 1
+        grown += told > 40
+        class_name = decoder.name_of(trace, types[id][1])
+        if (told, class_name) != (int(nbytes), name):
+            wrong.append(f"{row}: {told} {class_name}")
+    need(not wrong, f"{len(wrong)} differ:\n" + "\n".join(wrong[:20]))
     need(count >= 100_000 and grown > 40_000, f"only {count} objects, {grown} of more than a slot")
     return f"{count:,} objects, {grown:,} with more than a slot"
 
@@ -749,7 +762,7 @@ def test_killed(folder):
         verify(folder)
         trace = RubyTrace(f"{folder}/run.tbed")
         for _, tag, id, second in trace.events():
-            if tag not in (INSTANT, PAIR) or tag == PAIR and second >> 60 == 2 or id == decoder.INVALID:
+            if tag not in (INSTANT, PAIR) or tag == PAIR and second >> 60 == 2 or trace.types.get(id, (id,))[0] == decoder.INVALID:
                 continue
             place = trace.place(id)
             need(place and place[0] and place[1] > 0, f"seed {seed}, turn {turn}: {id} is {place}")

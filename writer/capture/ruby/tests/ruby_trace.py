@@ -24,6 +24,7 @@ class RubyTrace:
         self.trace = decoder.open_trace(data, lambda *_, **__: None)
         self.trace.shut = False
         self.blocks = list(self.find_blocks())
+        self.types = {}  # id -> (location, id of the class's name)
         units, lines = self.read_records()
         for block in self.blocks:
             if block.kind == decoder.STRINGS:
@@ -54,6 +55,10 @@ class RubyTrace:
                     first, count = struct.unpack_from("<2I", data, at + 8)
                     numbers = struct.unpack_from(f"<{2 * count}I", data, at + 16)
                     lines[first] += zip(numbers[::2], numbers[1::2])
+                elif type == decoder.TYPES:
+                    first, count = struct.unpack_from("<2I", data, at + 8)
+                    for i in range(count):
+                        self.types[first + i] = struct.unpack_from("<2I", data, at + 16 + 8 * i)
                 at += nbytes
         return units, lines
 
@@ -67,6 +72,7 @@ class RubyTrace:
         return decoder.name_of(self.trace, id)
 
     def unit_of(self, id):
+        id = self.types.get(id, (id, None))[0]
         at = bisect.bisect_right(self.firsts, id) - 1
         return self.units[at] if at >= 0 and id < self.units[at].first_id + self.units[at].id_count else None
 
@@ -75,6 +81,7 @@ class RubyTrace:
         unit = self.unit_of(id)
         if unit is None:
             return None
+        id = self.types.get(id, (id, None))[0]
         at = bisect.bisect_right(unit.pcs, id - unit.first_id) - 1
         return unit.path, unit.lines[at] if at >= 0 else unit.first_line
 

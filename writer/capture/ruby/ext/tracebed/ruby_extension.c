@@ -27,6 +27,7 @@ static void mark(void *data)
     if (ruby_session.writer == NULL || ruby_is_marked != NULL)
         return;
     ruby_units_mark();
+    ruby_classes_mark();
     ruby_tracks_mark();
 }
 
@@ -36,6 +37,7 @@ static void follow(void *data)
     if (ruby_session.writer == NULL)
         return;
     ruby_units_follow();
+    ruby_classes_follow();
     ruby_tracks_follow();
     ruby_objects_follow();
     if (ruby_session.by_marks)
@@ -152,10 +154,12 @@ static VALUE tracebed_close(VALUE self)
     struct tbed_writer *writer = ruby_session.writer;
     if (ruby_session.by_marks)
         ruby_heap_record_sizes(ruby_track()->recorder);
+    ruby_classes_name();
     ruby_hooks_remove();
     ruby_tracks_close();
     ruby_session.writer = NULL;
     ruby_units_clear();
+    ruby_classes_clear();
     ruby_objects_clear();
     ruby_heap_clear();
     tbed_writer_free(writer);
@@ -242,6 +246,5 @@ void Init_tracebed(void)
     rb_define_singleton_method(module, "allocation_sourceline", tracebed_sourceline, 1);
     rb_gc_register_mark_object(rb_data_typed_object_wrap(rb_cObject, (void *)&ruby_session, &watcher_type));
     rb_set_end_proc(at_exit, Qnil);
-    ruby_sizes_open();
     is_exact = ruby_frames_test();
 }

@@ -13,6 +13,7 @@
 
 struct ruby_sequence_functions ruby_sequence;
 int (*ruby_is_marked)(VALUE object);
+size_t (*ruby_memsize)(VALUE object);
 
 /* Blocks, C functions that call back, eval, an exception, several lines of one statement. */
 static const char known_code[] = "proc {\n"
@@ -75,6 +76,7 @@ static bool has_functions(void)
     *(void **)&ruby_sequence.base_label = dlsym(RTLD_DEFAULT, "rb_iseq_base_label");
     *(void **)&ruby_sequence.real_path = dlsym(RTLD_DEFAULT, "rb_iseq_realpath");
     *(void **)&ruby_sequence.first_line = dlsym(RTLD_DEFAULT, "rb_iseq_first_lineno");
+    *(void **)&ruby_memsize = dlsym(RTLD_DEFAULT, "rb_obj_memsize_of");
     *(void **)&ruby_is_marked = dlsym(RTLD_DEFAULT, "rb_objspace_marked_object_p");
     return ruby_sequence.line != NULL && ruby_sequence.path != NULL && ruby_sequence.label != NULL &&
            ruby_sequence.base_label != NULL && ruby_sequence.first_line != NULL &&

@@ -24,8 +24,8 @@ static void on_new_full(VALUE data, rb_trace_arg_t *arg)
     if (TBED_UNLIKELY(ruby_session.apart))
         return;
     VALUE object = ruby_word(arg, RUBY_LAYOUT_ARG_OBJECT);
-    tbed_alloc_record(track->recorder, ruby_location(arg), TBED_FUNCTION_UNKNOWN, object,
-                      ruby_session.slot_nbytes);
+    tbed_alloc_record(track->recorder, ruby_typed_find(ruby_location(arg), object), TBED_FUNCTION_UNKNOWN,
+                      object, ruby_session.slot_nbytes);
     ruby_heap_add(track->recorder, object);
 }
 
@@ -39,7 +39,8 @@ static void on_new(VALUE data, rb_trace_arg_t *arg)
     uint32_t location = ruby_location(arg);
     VALUE object = rb_tracearg_object(arg);
     if (ruby_session.full)
-        tbed_alloc_record(track->recorder, location, TBED_FUNCTION_UNKNOWN, object, ruby_session.slot_nbytes);
+        tbed_alloc_record(track->recorder, ruby_typed_find(location, object), TBED_FUNCTION_UNKNOWN, object,
+                          ruby_session.slot_nbytes);
     if (ruby_session.by_marks)
         ruby_heap_add(track->recorder, object);
     else if (ruby_session.light)
@@ -143,6 +144,7 @@ static void on_marked(VALUE data, rb_trace_arg_t *arg)
     (void)arg;
     if (ruby_session.by_marks)
         ruby_heap_record_dead(ruby_track()->recorder);
+    ruby_classes_drop_dead();
     ruby_units_drop_dead();
     ruby_tracks_drop_dead();
 }

@@ -200,6 +200,17 @@ static inline uint32_t ruby_location(rb_trace_arg_t *arg)
     return ruby_session.exact ? ruby_location_exact(arg) : ruby_location_public(arg);
 }
 
+/* ---- ruby_classes.c: the classes of new objects ---- */
+
+/* What an allocation refers to: the location or stack together with the object's class. */
+uint32_t ruby_typed_find(uint32_t location, VALUE object);
+/* Gives classes that had no name the one that they have now. */
+void ruby_classes_name(void);
+void ruby_classes_drop_dead(void);
+void ruby_classes_follow(void);
+void ruby_classes_mark(void);
+void ruby_classes_clear(void);
+
 /* ---- ruby_names.c: methods and their classes ---- */
 
 /* The class or module whose method a frame belongs to; 0: it is in no method. */
@@ -253,12 +264,10 @@ void ruby_tracks_mark(void);
 /* Ends all spans, and closes all recorders. */
 void ruby_tracks_close(void);
 
-/* ---- ruby_sizes.c: how many bytes objects have, with what they own outside of their slots ---- */
+/* ---- How many bytes objects have, with what they own outside of their slots ---- */
 
 /* rb_obj_memsize_of(), which no header declares; NULL: this Ruby does not export it. */
 extern size_t (*ruby_memsize)(VALUE object);
-
-void ruby_sizes_open(void);
 
 /* False: the object's slot is all that it has. */
 static inline bool ruby_owns_memory(VALUE object)
