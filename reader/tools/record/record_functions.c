@@ -72,8 +72,8 @@ bool record_functions_minimum(struct record_functions *functions, const char *te
 
 bool record_functions_check(const struct record_functions *functions)
 {
-    bool has_options = functions->rules.count > 0 || functions->arguments.count > 0 || functions->depth != 0 ||
-                       functions->minimum_ns != 0;
+    bool has_options = functions->rules.count > 0 || functions->arguments.count > 0 ||
+                       functions->depth != 0 || functions->minimum_ns != 0;
     if (functions->arguments.count > 0 && functions->minimum_ns != 0) {
         tool_complain("--args cannot be combined with --minimum-duration");
         return false;

@@ -174,8 +174,8 @@ static void begin_slowly(struct preload_thread *thread, struct functions_thread 
 
 /* 'is_chosen': it has been decided already that the call is recorded. */
 SLOW static void enter_slowly(struct preload_thread *thread, struct functions_thread *frames,
-                              uintptr_t function, uintptr_t stack,
-                              const struct functions_values *values, bool is_chosen)
+                              uintptr_t function, uintptr_t stack, const struct functions_values *values,
+                              bool is_chosen)
 {
     struct functions_signals signals;
     if (preload_writer == NULL)
