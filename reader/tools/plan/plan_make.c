@@ -18,8 +18,8 @@
 struct making {
     struct plan_rules *rules;
     const char *path;
-    struct launch_plan head;
     struct tool_buffer functions, descriptions;
+    struct launch_plan head; /* last: it has room for functions, which is not used */
 };
 
 /*
