@@ -22,6 +22,13 @@
 
 enum plan_subject { PLAN_NAME, PLAN_FILE, PLAN_MODULE };
 
+/* What a --trigger does. */
+struct plan_action {
+    uint32_t flags; /* of enum launch_plan_flag; 0: this is no trigger */
+    uint32_t depth;
+    uint64_t minimum_ns;
+};
+
 struct plan_rule {
     const char *option;  /* "--filter" */
     const char *pattern; /* as it was given */
@@ -29,6 +36,7 @@ struct plan_rule {
     const char *glob; /* NULL: 'regex' is used */
     regex_t regex;
     bool leaves_out;
+    struct plan_action action;
     uint64_t match_count;
 };
 
@@ -54,6 +62,20 @@ uint32_t plan_rules_flags(struct plan_rules *rules, const char *path, const stru
 /* Whether a function's arguments are recorded; counts the rules that apply. */
 bool plan_rules_want_arguments(struct plan_rules *rules, const char *path,
                                const struct listed_function *function);
+
+/* ---- plan_triggers.c ---- */
+
+/* "20us"; false: it is invalid, or less than a nanosecond. */
+bool plan_duration_parse(const char *text, uint64_t *ns_ret);
+
+/* Adds "PATTERN@ACTION,ACTION". False, with a complaint, if it is invalid. */
+bool plan_rules_add_trigger(struct plan_rules *rules, const char *text);
+
+/* Adds the triggers of this function; counts the rules that apply. */
+void plan_triggers_set(struct plan_rules *rules, const char *path, const struct listed_function *listed,
+                       struct launch_plan_function *function);
+/* What they add to the flags in the environment. */
+uint32_t plan_triggers_default(const struct plan_rules *rules);
 
 /* ---- plan_make.c: the plan of a module ---- */
 

@@ -59,6 +59,7 @@ static void take_function(void *context, const struct listed_function *listed)
     };
     if (plan_rules_want_arguments(making->rules, making->path, listed))
         function.arguments = add_description(making, listed);
+    plan_triggers_set(making->rules, making->path, listed, &function);
     bool is_usual = function.flags == plan_rules_default(making->rules) && function.arguments == 0;
     if (is_usual || making->head.function_count == UINT32_MAX)
         return;

@@ -133,7 +133,8 @@ void plan_nearest_tell(const struct plan_rule *rule, const struct plan_module *m
     struct nearest nearest = {.rule = rule};
     if (rule->glob == NULL)
         return;
-    nearest.distance_max = 2 + (unsigned)(strlen(rule->glob) / 4);
+    size_t nbytes = strlen(rule->glob); /* two edits turn most short words into each other */
+    nearest.distance_max = nbytes < 5 ? 1 : 2 + (unsigned)(nbytes / 8);
     for (; modules != NULL; modules = modules->next)
         if (rule->subject == PLAN_MODULE)
             offer(&nearest, last_part(modules->path),

@@ -71,9 +71,12 @@ bool plan_rules_add(struct plan_rules *rules, const char *option, const char *pa
 
 void plan_rules_free(struct plan_rules *rules)
 {
-    for (size_t i = 0; i < rules->count; i++)
+    for (size_t i = 0; i < rules->count; i++) {
         if (rules->list[i].glob == NULL)
             regfree(&rules->list[i].regex);
+        if (rules->list[i].action.flags != 0)
+            free((char *)(uintptr_t)rules->list[i].pattern); /* a trigger's own copy */
+    }
     free(rules->list);
 }
 
@@ -127,7 +130,10 @@ bool plan_rules_want_arguments(struct plan_rules *rules, const char *path,
 /* If none matches, the function is treated as the opposite of the first pattern. */
 uint32_t plan_rules_default(const struct plan_rules *rules)
 {
-    return rules->count == 0 || rules->list[0].leaves_out ? LAUNCH_PLAN_RECORDED : 0;
+    size_t first = 0;
+    while (first < rules->count && rules->list[first].action.flags != 0)
+        first++;
+    return first == rules->count || rules->list[first].leaves_out ? LAUNCH_PLAN_RECORDED : 0;
 }
 
 /* The last matching pattern decides. */
@@ -136,7 +142,7 @@ uint32_t plan_rules_flags(struct plan_rules *rules, const char *path, const stru
     uint32_t flags = plan_rules_default(rules);
     for (size_t i = 0; i < rules->count; i++) {
         struct plan_rule *rule = &rules->list[i];
-        if (!plan_rule_fits(rule, path, function))
+        if (rule->action.flags != 0 || !plan_rule_fits(rule, path, function))
             continue;
         rule->match_count++;
         flags = rule->leaves_out ? 0 : LAUNCH_PLAN_RECORDED;

@@ -199,7 +199,7 @@ bool plan_server_start(struct plan_server *server, struct plan_rules *rules)
     close(listener);
     close(pipe_fds[0]);
     server->stop_fd = pipe_fds[1];
-    snprintf(text, sizeof text, "%s,%u", name, plan_rules_default(rules));
+    snprintf(text, sizeof text, "%s,%u", name, plan_rules_default(rules) | plan_triggers_default(rules));
     setenv(LAUNCH_ENV_PLANS, text, 1);
     return true;
 }

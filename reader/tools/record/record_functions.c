@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
-#include "reader/tools/filter/filter_time.h"
 #include "reader/tools/record/record_verb.h"
 
 #include <errno.h>
@@ -59,28 +58,32 @@ bool record_functions_depth(struct record_functions *functions, const char *text
 
 bool record_functions_minimum(struct record_functions *functions, const char *text)
 {
-    struct filter_time time;
-    const char *expected = filter_duration_parse(text, &time);
-    long double ns = time.kind == FILTER_TIME_PLAIN ? time.value * 1e9L : time.value;
-    if (expected == NULL && ns >= 1 && ns < 1e18L) {
-        functions->minimum_ns = (uint64_t)ns;
+    if (plan_duration_parse(text, &functions->minimum_ns))
         return true;
-    }
     tool_complain("--minimum-duration: invalid duration '%s' (expected 20us, 1.5ms or seconds)", text);
     return false;
+}
+
+static bool leaves_out_short(const struct record_functions *functions)
+{
+    bool leaves_out = functions->minimum_ns != 0;
+    for (size_t i = 0; i < functions->rules.count; i++)
+        leaves_out |= functions->rules.list[i].action.minimum_ns != 0;
+    return leaves_out;
 }
 
 bool record_functions_check(const struct record_functions *functions)
 {
     bool has_options = functions->rules.count > 0 || functions->arguments.count > 0 ||
                        functions->depth != 0 || functions->minimum_ns != 0;
-    if (functions->arguments.count > 0 && functions->minimum_ns != 0) {
-        tool_complain("--args cannot be combined with --minimum-duration");
+    if (functions->arguments.count > 0 && leaves_out_short(functions)) {
+        tool_complain("--args cannot be combined with --minimum-duration or a trigger time=T");
         return false;
     }
     if (functions->is_wanted || !has_options)
         return true;
-    tool_complain("--filter, --exclude, --depth, --minimum-duration and --args require --functions");
+    tool_complain(
+        "--filter, --exclude, --depth, --minimum-duration, --trigger and --args require --functions");
     return false;
 }
 

@@ -155,8 +155,8 @@ static void tell_left_out(const char *path, const struct launch_notes *notes)
     for (size_t i = 0; notes != NULL && i < LAUNCH_LEFT_OUT_MAX; i++)
         count += notes->left_out[i].count;
     if (count > 0)
-        tool_complain("%s: %s calls took less than --minimum-duration and were left out", path,
-                      tool_format_count(number, count));
+        tool_complain("%s: %s call%s took less than the minimum duration and %s left out", path,
+                      tool_format_count(number, count), count == 1 ? "" : "s", count == 1 ? "was" : "were");
 }
 
 static void tell_libcalls(const char *path, const struct launch_note *list, size_t count)

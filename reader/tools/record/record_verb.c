@@ -60,6 +60,11 @@ static const char help[] =
     "      --args[=PATTERN]   with --functions, also record the arguments and results\n"
     "                         of functions that match, or of all, as far as debug\n"
     "                         information tells their types (cc -g)\n"
+    "      --trigger=PATTERN@ACTION[,ACTION]...\n"
+    "                         with --functions, change what is recorded when a\n"
+    "                         function that matches is called: trace_on, trace_off;\n"
+    "                         until it returns: filter (record only it and what it\n"
+    "                         calls), notrace (neither), depth=N, time=T\n"
     "      --ruby[=WHAT]      record Ruby programs: where objects are allocated;\n"
     "                         WHAT is a comma-separated list of light (default),\n"
     "                         full (with sizes and frees), none, stacks (of up to\n"
@@ -121,6 +126,7 @@ enum {
     OPTION_MINIMUM,
     OPTION_ARGS,
     OPTION_LIBCALLS,
+    OPTION_TRIGGER,
     OPTION_MAX_SIZE,
     OPTION_RING,
     OPTION_ROTATE,
@@ -195,6 +201,8 @@ static bool take(struct options *options, int option)
         return record_functions_depth(&options->functions, optarg);
     case OPTION_MINIMUM:
         return record_functions_minimum(&options->functions, optarg);
+    case OPTION_TRIGGER:
+        return plan_rules_add_trigger(&options->functions.rules, optarg);
     case OPTION_MAX_SIZE:
         return record_size_parse("--max-size", optarg, &options->limits.max_nbytes);
     case OPTION_ROTATE:
@@ -254,6 +262,7 @@ static int parse(int argc, char **argv, struct options *options)
         {"minimum-duration", required_argument, NULL, OPTION_MINIMUM},
         {"args", optional_argument, NULL, OPTION_ARGS},
         {"libcalls", optional_argument, NULL, OPTION_LIBCALLS},
+        {"trigger", required_argument, NULL, OPTION_TRIGGER},
         {"max-size", required_argument, NULL, OPTION_MAX_SIZE},
         {"ring", required_argument, NULL, OPTION_RING},
         {"rotate", required_argument, NULL, OPTION_ROTATE},

@@ -57,14 +57,30 @@ struct functions_handler {
     struct functions_frame frames[FUNCTIONS_HANDLER_FRAMES];
 };
 
+/* What holds for the calls that a thread makes now; all zeros until its first call. */
+struct functions_scope {
+    bool is_known;
+    bool is_inside; /* a call that only what it calls is recorded of */
+    bool is_silent; /* inside a call of which nothing is recorded */
+    uint32_t depth_max;
+    uint64_t minimum_ticks; /* of a call that is stored; 0: all are */
+};
+#define FUNCTIONS_SCOPE_COUNT 32
+
 struct functions_thread {
     struct functions_frame *frames;
     uint32_t depth, capacity;
     uint32_t unframed; /* innermost calls for which there was no memory */
     uint32_t range_next;
     uint32_t pending_first; /* no begin of a frame before this one waits */
-    uint64_t minimum_ticks; /* of a call that is stored; 0: all are */
-    uint64_t *left_out;     /* counts those that are not; NULL: not taken yet */
+    struct functions_scope scope;
+    uint32_t scope_count; /* changes by triggers that are in force */
+    struct {
+        uint32_t frame; /* the change ends with it */
+        const struct launch_plan_function *planned;
+        struct functions_scope before;
+    } scopes[FUNCTIONS_SCOPE_COUNT];
+    uint64_t *left_out; /* counts those that are not; NULL: not taken yet */
     /* The state when the current hook began. Stack pointer 0: the hook has stored nothing yet. */
     uintptr_t hook_stack;
     uint64_t *hook_cursor;
@@ -197,6 +213,17 @@ void functions_pending_store_old(struct functions_thread *frames, struct tbed_re
 /* The innermost call, whose begin waits, ends at 'tick'. True: it is left out, and counted. */
 bool functions_pending_is_short(struct functions_thread *frames, uint64_t tick);
 
+/* ---- functions_triggers.c ---- */
+
+/* After functions_plans_begin(). */
+void functions_triggers_begin(void);
+/* Takes back what triggers have changed for calls that have ended. */
+void functions_scopes_leave(struct functions_thread *frames);
+/* The call of a function with triggers begins inside 'depth' spans. */
+void functions_trigger(struct functions_thread *frames, const struct launch_plan_function *planned,
+                       uint32_t depth);
+bool functions_triggers_allow(const struct functions_thread *frames);
+
 /* ---- functions_leave.c ---- */
 
 /* Control continues at the stack pointer 'stack': the calls made from there have ended. */
@@ -215,13 +242,14 @@ const struct launch_plan *functions_plan_of(const struct preload_module *module)
 /* ---- functions_filter.c: which functions are recorded ---- */
 
 extern bool functions_is_selective; /* some functions are excluded */
+extern bool functions_is_limited;   /* some calls of chosen functions are, too */
 
 /* Whether the call of this function is recorded, by a thread that has a recorder. */
 bool functions_choose(struct preload_thread *thread, struct functions_thread *frames, uintptr_t function);
 
 /* Whether this function is recorded, at this depth of spans. 'thread' has the ranges of the modules. */
 bool functions_is_wanted(struct preload_thread *thread, uintptr_t function, uint32_t depth);
-/* The same at any depth, for places to be patched. Signals are blocked. */
+/* Whether it has to be patched, to be recorded or for its triggers. Signals are blocked. */
 bool functions_is_chosen(uintptr_t function);
 
 /*

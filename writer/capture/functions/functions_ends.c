@@ -43,6 +43,7 @@ void functions_frames_cut(struct functions_thread *frames, struct tbed_recorder 
 bool functions_innermost_has_span(struct functions_thread *frames, struct tbed_recorder *recorder)
 {
     const struct functions_frame *frame = &frames->frames[frames->depth - 1];
+    functions_scopes_leave(frames);
     if (frame->stack & FUNCTIONS_PENDING) {
         if (functions_pending_is_short(frames, tbed_recorder_now(recorder)))
             return false;

@@ -14,6 +14,7 @@
 #include "writer/capture/functions/functions.h"
 
 bool functions_is_selective;
+bool functions_is_limited;
 
 static bool has_plans;
 static uint32_t depth_max = UINT32_MAX;
@@ -25,19 +26,25 @@ __attribute__((constructor(101))) static void start(void)
     has_plans = functions_plans_begin();
     if (depth != NULL)
         depth_max = (uint32_t)strtoul(depth, NULL, 10);
-    functions_is_selective = has_plans || depth != NULL || getenv(FUNCTIONS_ENV_MINIMUM) != NULL;
+    functions_is_limited = depth != NULL || getenv(FUNCTIONS_ENV_MINIMUM) != NULL ||
+                           functions_default_flags & LAUNCH_PLAN_HAS_TRIGGERS;
+    functions_is_selective = has_plans || functions_is_limited;
+    functions_triggers_begin();
 }
 
 /* ---- Verdicts ---- */
 
-/* Version of the modules (15 bits), address (48 bits), verdict. */
-#define VERDICT_COUNT 4096
+/* Version of the modules (14 bits), address (48 bits), verdict. */
+#define VERDICT_COUNT    4096
+#define VERDICT_RECORDED ((uint64_t)1)
+#define VERDICT_TRIGGERS ((uint64_t)2)
+#define VERDICT_ITSELF   (VERDICT_RECORDED | VERDICT_TRIGGERS)
 static uint64_t verdicts[VERDICT_COUNT];
 
 static uint64_t verdict_key(uintptr_t function)
 {
     uint64_t version = __atomic_load_n(&preload_modules_version, __ATOMIC_ACQUIRE);
-    return version << 49 | ((uint64_t)function << 16 >> 15);
+    return version << 50 | ((uint64_t)function << 16 >> 14);
 }
 
 const struct launch_plan_function *functions_planned(uintptr_t function, const struct launch_plan **plan_ret)
@@ -49,50 +56,95 @@ const struct launch_plan_function *functions_planned(uintptr_t function, const s
     return plan != NULL ? launch_plan_find(plan, function - module.start + module.base) : NULL;
 }
 
-bool functions_is_chosen(uintptr_t function)
+static uint32_t flags_of(uintptr_t function)
 {
     const struct launch_plan *plan;
     const struct launch_plan_function *planned = has_plans ? functions_planned(function, &plan) : NULL;
-    return (planned != NULL ? planned->flags : functions_default_flags) & LAUNCH_PLAN_RECORDED;
+    return planned != NULL ? planned->flags : functions_default_flags & LAUNCH_PLAN_RECORDED;
 }
 
-static bool verdict_find(struct preload_thread *thread, uintptr_t function)
+bool functions_is_chosen(uintptr_t function)
+{
+    return flags_of(function) & (LAUNCH_PLAN_RECORDED | LAUNCH_PLAN_TRIGGERS);
+}
+
+static uint64_t verdict_of(uint32_t flags)
+{
+    return (flags & LAUNCH_PLAN_RECORDED ? VERDICT_RECORDED : 0) |
+           (flags & LAUNCH_PLAN_TRIGGERS ? VERDICT_TRIGGERS : 0);
+}
+
+static uint64_t verdict_find(struct preload_thread *thread, uintptr_t function)
 {
     struct functions_signals signals;
     int saved_errno = errno;
     if (tbed_is_sandboxed()) /* nothing can be requested */
-        return functions_default_flags & LAUNCH_PLAN_RECORDED;
+        return verdict_of(functions_default_flags & LAUNCH_PLAN_RECORDED);
     functions_signals_block(&signals);
     preload_location_at(thread, function); /* makes the module known */
-    bool is_chosen = functions_is_chosen(function);
+    uint32_t flags = flags_of(function);
     functions_signals_restore(&signals);
     errno = saved_errno;
-    return is_chosen;
+    return verdict_of(flags);
 }
 
-/* The depth counts spans, also those whose begins wait. */
-bool functions_choose(struct preload_thread *thread, struct functions_thread *frames, uintptr_t function)
+static uint64_t verdict_at(struct preload_thread *thread, uintptr_t function)
 {
-    uint32_t depth = 0;
-    if (TBED_UNLIKELY(frames->minimum_ticks == 0 && functions_minimum_ns != 0))
-        frames->minimum_ticks = functions_ticks_of(functions_minimum_ns);
-    if (depth_max != UINT32_MAX)
-        depth = functions_open_count(thread->recorder) + functions_pending_count(frames);
-    return functions_is_wanted(thread, function, depth);
+    uint64_t key = verdict_key(function);
+    uint64_t *slot = &verdicts[(function ^ function >> 12) % VERDICT_COUNT];
+    uint64_t verdict = __atomic_load_n(slot, __ATOMIC_RELAXED);
+    if ((verdict & ~VERDICT_ITSELF) != key) {
+        verdict = verdict_find(thread, function);
+        __atomic_store_n(slot, verdict_key(function) | verdict, __ATOMIC_RELAXED);
+    }
+    return verdict & VERDICT_ITSELF;
 }
 
 bool functions_is_wanted(struct preload_thread *thread, uintptr_t function, uint32_t depth)
 {
-    if (depth >= depth_max)
+    return depth < depth_max && (!has_plans || verdict_at(thread, function) & VERDICT_RECORDED);
+}
+
+/* ---- Calls of a thread ---- */
+
+static void scope_begin(struct functions_thread *frames)
+{
+    frames->scope = (struct functions_scope){.is_known = true, .depth_max = depth_max};
+    if (functions_minimum_ns != 0)
+        frames->scope.minimum_ticks = functions_ticks_of(functions_minimum_ns);
+}
+
+/* Counts spans, also those whose begins wait. */
+static uint32_t depth_of(const struct preload_thread *thread, struct functions_thread *frames)
+{
+    return functions_open_count(thread->recorder) + functions_pending_count(frames);
+}
+
+static void pull_trigger(const struct preload_thread *thread, struct functions_thread *frames,
+                         uintptr_t function)
+{
+    const struct launch_plan *plan;
+    struct functions_signals signals;
+    if (tbed_is_sandboxed())
+        return;
+    functions_signals_block(&signals);
+    const struct launch_plan_function *planned = functions_planned(function, &plan);
+    if (planned != NULL)
+        functions_trigger(frames, planned, depth_of(thread, frames));
+    functions_signals_restore(&signals);
+}
+
+bool functions_choose(struct preload_thread *thread, struct functions_thread *frames, uintptr_t function)
+{
+    uint64_t verdict = has_plans ? verdict_at(thread, function) : VERDICT_RECORDED;
+    if (!functions_is_limited)
+        return verdict & VERDICT_RECORDED;
+    if (!frames->scope.is_known)
+        scope_begin(frames);
+    functions_scopes_leave(frames);
+    if (verdict & VERDICT_TRIGGERS)
+        pull_trigger(thread, frames, function);
+    if (!(verdict & VERDICT_RECORDED) || !functions_triggers_allow(frames))
         return false;
-    if (!has_plans)
-        return true;
-    uint64_t key = verdict_key(function);
-    uint64_t *slot = &verdicts[(function ^ function >> 12) % VERDICT_COUNT];
-    uint64_t verdict = __atomic_load_n(slot, __ATOMIC_RELAXED);
-    if ((verdict & ~(uint64_t)1) != key) {
-        verdict = key | verdict_find(thread, function);
-        __atomic_store_n(slot, verdict_key(function) | (verdict & 1), __ATOMIC_RELAXED);
-    }
-    return verdict & 1;
+    return frames->scope.depth_max == UINT32_MAX || depth_of(thread, frames) < frames->scope.depth_max;
 }

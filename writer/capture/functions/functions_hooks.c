@@ -145,7 +145,7 @@ static void begin_framed(struct preload_thread *thread, struct functions_thread 
                          const struct functions_values *values)
 {
     uint32_t location = range_learn(thread, frames, function);
-    if (frames->minimum_ticks == 0) {
+    if (frames->scope.minimum_ticks == 0) {
         begin_span(thread, frames, recorder, location, values);
         push(frames, function, stack);
         return;
@@ -241,8 +241,8 @@ static bool enter_pending(struct preload_thread *thread, struct functions_thread
 static bool enter_chosen(struct preload_thread *thread, struct functions_thread *frames, uintptr_t function,
                          uintptr_t stack)
 {
-    return frames->minimum_ticks != 0 ? enter_pending(thread, frames, function, stack)
-                                      : enter_quickly(thread, frames, function, stack);
+    return frames->scope.minimum_ticks != 0 ? enter_pending(thread, frames, function, stack)
+                                            : enter_quickly(thread, frames, function, stack);
 }
 
 /* Between the quick path and the slow one: another module that is known, or only some calls are recorded. */
@@ -377,7 +377,9 @@ static inline bool exit_quickly(struct preload_thread *thread, struct functions_
     struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
     if (TBED_UNLIKELY(!functions_is_exit_of(frame, function, stack, is_jump)))
         return false;
-    if (!(frame->stack & (FUNCTIONS_NO_SPAN | FUNCTIONS_PENDING))) {
+    if (TBED_UNLIKELY(frames->scope_count > 0))
+        functions_scopes_leave(frames);
+    if (!(frame->stack & FUNCTIONS_STATE)) {
         if (TBED_UNLIKELY(kept->top == kept->floor))
             return false;
         snapshot(frames, recorder, stack);
@@ -416,7 +418,7 @@ bool functions_try_exit(uintptr_t function, uintptr_t stack)
 {
     struct preload_thread *thread = &preload_thread;
     struct functions_thread *frames = &functions_thread;
-    if (TBED_UNLIKELY(functions_minimum_ns != 0 || !hook_begin(thread)))
+    if (TBED_UNLIKELY(functions_is_limited || !hook_begin(thread)))
         return false;
     bool is_stored = exit_quickly(thread, frames, function, stack, false);
     if (!is_stored)

@@ -17,6 +17,7 @@
 #define _GNU_SOURCE 1
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "writer/base/clock.h"
 #include "writer/base/sandbox_state.h"
@@ -26,6 +27,7 @@
 #include "writer/record/spans.h"
 
 uint64_t functions_minimum_ns;
+static bool has_minimum; /* of all calls, or by a trigger */
 
 /* ---- Time ---- */
 
@@ -89,7 +91,8 @@ static bool has_pending(struct functions_thread *frames)
 
 bool functions_pending_is_old(struct functions_thread *frames, uint64_t tick)
 {
-    return has_pending(frames) && tick - frames->frames[frames->pending_first].tick >= frames->minimum_ticks;
+    return has_pending(frames) &&
+           tick - frames->frames[frames->pending_first].tick >= frames->scope.minimum_ticks;
 }
 
 uint32_t functions_pending_count(struct functions_thread *frames)
@@ -129,13 +132,13 @@ void functions_pending_store(struct functions_thread *frames, struct tbed_record
 void functions_pending_store_old(struct functions_thread *frames, struct tbed_recorder *recorder,
                                  uint64_t tick)
 {
-    if (tick >= frames->minimum_ticks)
-        store(frames, recorder, frames->depth, tick - frames->minimum_ticks);
+    if (tick >= frames->scope.minimum_ticks)
+        store(frames, recorder, frames->depth, tick - frames->scope.minimum_ticks);
 }
 
 bool functions_pending_is_short(struct functions_thread *frames, uint64_t tick)
 {
-    if (tick - frames->frames[frames->depth - 1].tick >= frames->minimum_ticks)
+    if (tick - frames->frames[frames->depth - 1].tick >= frames->scope.minimum_ticks)
         return false;
     count_left_out(frames);
     return true;
@@ -173,8 +176,11 @@ static void child_begin(void)
 __attribute__((constructor(101))) static void start(void)
 {
     const char *text = getenv(FUNCTIONS_ENV_MINIMUM);
+    const char *plans = getenv(LAUNCH_ENV_PLANS), *flags = plans != NULL ? strchr(plans, ',') : NULL;
     functions_minimum_ns = text != NULL ? strtoull(text, NULL, 10) : 0;
-    if (functions_minimum_ns == 0)
+    has_minimum = functions_minimum_ns != 0 ||
+                  (flags != NULL && strtoul(flags + 1, NULL, 10) & LAUNCH_PLAN_HAS_TRIGGERS);
+    if (!has_minimum)
         return;
     pthread_atfork(fork_begin, NULL, child_begin);
     if (launch_notes_remember())
@@ -184,6 +190,6 @@ __attribute__((constructor(101))) static void start(void)
 /* The calls inside which exit() was called do not return. */
 __attribute__((destructor)) static void end(void)
 {
-    if (functions_minimum_ns != 0)
-        store_now(functions_thread.minimum_ticks);
+    if (has_minimum)
+        store_now(functions_thread.scope.minimum_ticks);
 }

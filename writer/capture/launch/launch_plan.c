@@ -5,7 +5,7 @@
  */
 #include "writer/capture/launch/launch_plan.h"
 
-_Static_assert(sizeof(struct launch_plan_function) == 24, "a function has no padding");
+_Static_assert(sizeof(struct launch_plan_function) == 32, "a function has no padding");
 _Static_assert(sizeof(struct launch_plan) == 16, "neither has the header");
 
 bool launch_plan_check(const struct launch_plan *plan, size_t nbytes)

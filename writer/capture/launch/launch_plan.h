@@ -34,14 +34,24 @@
 
 enum launch_plan_flag {
     LAUNCH_PLAN_RECORDED = 1u << 0, /* its calls are spans */
+    /* Triggers: what its call changes, the first two until something else does, the others until it ends. */
+    LAUNCH_PLAN_TRACE_ON = 1u << 1,
+    LAUNCH_PLAN_TRACE_OFF = 1u << 2,    /* in the environment: recording begins with a TRACE_ON */
+    LAUNCH_PLAN_DEPTH = 1u << 3,        /* 'depth' spans of it and what it calls are nested at most */
+    LAUNCH_PLAN_MINIMUM = 1u << 4,      /* shorter calls than 'minimum_ns' are left out */
+    LAUNCH_PLAN_FILTER = 1u << 5,       /* in the environment: only it and what it calls is recorded */
+    LAUNCH_PLAN_NOTRACE = 1u << 6,      /* neither it nor what it calls is recorded */
+    LAUNCH_PLAN_HAS_TRIGGERS = 1u << 7, /* only in the environment: some plan may have them */
 };
+#define LAUNCH_PLAN_TRIGGERS 0x7Eu
 
 struct launch_plan_function {
     uint64_t start; /* as the ELF file has it */
     uint32_t nbytes;
     uint32_t flags;     /* enum launch_plan_flag */
     uint32_t arguments; /* offset of a description (launch_arguments.h); 0: none */
-    uint32_t reserved;  /* 0 */
+    uint32_t depth;
+    uint64_t minimum_ns;
 };
 
 struct launch_plan {

@@ -81,7 +81,7 @@ def record(program, minimum, *arguments, status=0):
     command = [TRACEBED, "record", "-f", "--functions", "--minimum-duration", minimum, "-o", trace, program.path]
     run = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=60)
     expect(run.returncode == status, f"{arguments}: {run.returncode} {run.stderr}")
-    found = re.search(r"([0-9,]+) calls took less", run.stderr)
+    found = re.search(r"([0-9,]+) calls? took less", run.stderr)
     return Trace(program, trace), int(found.group(1).replace(",", "")) if found else 0
 
 
