@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "writer/capture/functions/functions.h"
+#include "writer/record/recorders.h"
 
 struct region {
     uintptr_t start, nbytes;
@@ -28,6 +29,19 @@ static struct region signal_stack(void)
     return (struct region){(uintptr_t)stack.ss_sp, stack.ss_size};
 }
 
+/* A word that is there counts, even if the hook was interrupted before it moved the cursor. */
+static bool is_event_stored(struct tbed_recorder *recorder, uint64_t *before)
+{
+    const struct tbed_recorder_cold *cold = tbed_cold_of(recorder);
+    if (recorder->cursor != before)
+        return true;
+    bool has_word = cold->block != NULL && (uint8_t *)before < cold->block + cold->block_nbytes;
+    if (!has_word || __atomic_load_n(before, __ATOMIC_RELAXED) == 0)
+        return false;
+    recorder->cursor = before + 1;
+    return true;
+}
+
 /*
  * A handler interrupted a hook and never returns to it. The hook's event, one word, was stored or not: makes frames
  * and open spans agree with what was.
@@ -36,7 +50,7 @@ static void hook_abandon(struct preload_thread *thread, struct functions_thread 
 {
     struct tbed_recorder *recorder = thread->recorder;
     struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
-    bool is_stored = recorder->cursor != frames->hook_cursor;
+    bool is_stored = is_event_stored(recorder, frames->hook_cursor);
     uint64_t word = is_stored ? *frames->hook_cursor : 0;
     bool is_begin = is_stored && (word >> 30 & 7) == TBED_TAG_BEGIN;
     uint32_t change = is_begin ? 1 : is_stored ? -1u : 0;
