@@ -244,6 +244,28 @@ const struct launch_plan *functions_plan_of(const struct preload_module *module)
 extern bool functions_is_selective; /* some functions are excluded */
 extern bool functions_is_limited;   /* some calls of chosen functions are, too */
 
+/* What is known of functions, by address: the version of the modules (14 bits), address (48 bits), verdict. */
+#define FUNCTIONS_VERDICT_COUNT 4096
+extern uint64_t functions_verdicts[FUNCTIONS_VERDICT_COUNT]; /* atomic */
+
+static inline uint64_t functions_verdict_key(uintptr_t function)
+{
+    uint64_t version = __atomic_load_n(&preload_modules_version, __ATOMIC_ACQUIRE);
+    return version << 50 | ((uint64_t)function << 16 >> 14);
+}
+
+static inline uint64_t *functions_verdict_slot(uintptr_t function)
+{
+    return &functions_verdicts[(function ^ function >> 12) % FUNCTIONS_VERDICT_COUNT];
+}
+
+/* True: it is known that neither the function is recorded nor has triggers. */
+static inline bool functions_is_skipped(uintptr_t function)
+{
+    return __atomic_load_n(functions_verdict_slot(function), __ATOMIC_RELAXED) ==
+           functions_verdict_key(function);
+}
+
 /* Whether the call of this function is recorded, by a thread that has a recorder. */
 bool functions_choose(struct preload_thread *thread, struct functions_thread *frames, uintptr_t function);
 

@@ -34,18 +34,11 @@ __attribute__((constructor(101))) static void start(void)
 
 /* ---- Verdicts ---- */
 
-/* Version of the modules (14 bits), address (48 bits), verdict. */
-#define VERDICT_COUNT    4096
 #define VERDICT_RECORDED ((uint64_t)1)
 #define VERDICT_TRIGGERS ((uint64_t)2)
 #define VERDICT_ITSELF   (VERDICT_RECORDED | VERDICT_TRIGGERS)
-static uint64_t verdicts[VERDICT_COUNT];
 
-static uint64_t verdict_key(uintptr_t function)
-{
-    uint64_t version = __atomic_load_n(&preload_modules_version, __ATOMIC_ACQUIRE);
-    return version << 50 | ((uint64_t)function << 16 >> 14);
-}
+uint64_t functions_verdicts[FUNCTIONS_VERDICT_COUNT];
 
 const struct launch_plan_function *functions_planned(uintptr_t function, const struct launch_plan **plan_ret)
 {
@@ -90,12 +83,11 @@ static uint64_t verdict_find(struct preload_thread *thread, uintptr_t function)
 
 static uint64_t verdict_at(struct preload_thread *thread, uintptr_t function)
 {
-    uint64_t key = verdict_key(function);
-    uint64_t *slot = &verdicts[(function ^ function >> 12) % VERDICT_COUNT];
+    uint64_t key = functions_verdict_key(function), *slot = functions_verdict_slot(function);
     uint64_t verdict = __atomic_load_n(slot, __ATOMIC_RELAXED);
     if ((verdict & ~VERDICT_ITSELF) != key) {
         verdict = verdict_find(thread, function);
-        __atomic_store_n(slot, verdict_key(function) | verdict, __ATOMIC_RELAXED);
+        __atomic_store_n(slot, functions_verdict_key(function) | verdict, __ATOMIC_RELAXED);
     }
     return verdict & VERDICT_ITSELF;
 }

@@ -245,6 +245,15 @@ static bool enter_chosen(struct preload_thread *thread, struct functions_thread 
                                             : enter_quickly(thread, frames, function, stack);
 }
 
+/* The usual call where few functions are recorded. */
+static inline bool enter_skipped(struct functions_thread *frames, uintptr_t function, uintptr_t stack)
+{
+    if (!functions_is_skipped(function) || frames->depth >= frames->capacity || frames->unframed > 0)
+        return false;
+    push(frames, function, stack | FUNCTIONS_NO_SPAN);
+    return true;
+}
+
 /* Between the quick path and the slow one: another module that is known, or only some calls are recorded. */
 SLOW static void enter_otherwise(struct preload_thread *thread, struct functions_thread *frames,
                                  uintptr_t function, uintptr_t stack)
@@ -273,7 +282,8 @@ static inline __attribute__((always_inline)) void enter(uintptr_t function, uint
         functions_handler_enter(thread, function, stack);
         return;
     }
-    if (TBED_UNLIKELY(functions_is_selective || !enter_quickly(thread, frames, function, stack)))
+    if (TBED_UNLIKELY(!(functions_is_selective ? enter_skipped(frames, function, stack)
+                                               : enter_quickly(thread, frames, function, stack))))
         enter_otherwise(thread, frames, function, stack);
     else
         preload_guard_set(thread, PRELOAD_FREE);
