@@ -1,8 +1,16 @@
 # frozen_string_literal: true
 
-# Before 'gem build': python3 ninja/amalgamate.py writer/capture/ruby/ext/tracebed, at the root of the tree.
+# 'gem build tracebed.gemspec' in this folder; in a checkout, the writing library is first put beside the extension as
+# two files, for which python3 is needed. Then 'gem install tracebed-*.gem'.
 #
 # SPDX-License-Identifier: MIT
+here = File.expand_path(__dir__)
+ninja = File.expand_path("../../../ninja", here)
+if File.exist?("#{ninja}/amalgamate.py")
+  system("python3", "ninja/amalgamate.py", "#{here}/ext/tracebed", chdir: File.dirname(File.realpath(ninja)),
+                                                                     out: File::NULL, exception: true)
+end
+
 Gem::Specification.new do |spec|
   spec.name = "tracebed"
   spec.version = "0.1.0"
