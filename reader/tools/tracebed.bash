@@ -39,7 +39,7 @@ _tracebed()
         return ;;
     --by)
         local by="module scope author function"
-        [[ $verb == report ]] && by+=" label argument thread process category location file second minute hour site stack size class"
+        [[ $verb == report ]] && by+=" label argument thread process category location file second minute hour site stack size class gem method"
         COMPREPLY=($(compgen -W "$by" -- "$word"))
         return ;;
     --format-version) COMPREPLY=($(compgen -W "8 9" -- "$word")); return ;;

@@ -55,6 +55,32 @@ static void classes_are_added_up(void **state)
            "", "report", "--leaks", "--by=class", "--json", path);
 }
 
+static void memory_is_added_up_by_gem(void **state)
+{
+    static const char *const files[] = {"/usr/lib/ruby/gems/3.1.0/gems/json-2.6.1/lib/json.rb",
+                                        "/var/lib/gems/3.1.0/gems/rack-3.0.0/lib/rack.rb",
+                                        "/usr/lib/ruby/vendor_ruby/rubocop/cop.rb",
+                                        "/usr/lib/ruby/vendor_ruby/rubocop.rb",
+                                        "/usr/lib/ruby/3.1.0/set.rb",
+                                        "<internal:kernel>",
+                                        "/home/me/app.rb"};
+    const char *path = in_folder("gems.tbed");
+    struct tbed_writer *writer = open_writer(path, false);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
+    (void)state;
+    for (uint32_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        struct tbed_unit_options unit = {
+            .size = sizeof unit, .kind = TBED_UNIT_BYTECODE, .pc_count = 1, .name = "run", .file = files[i]};
+        uint32_t id = tbed_typed_intern(writer, tbed_unit_register(writer, &unit), intern(writer, "String"));
+        tbed_alloc_record(recorder, id, TBED_FUNCTION_UNKNOWN, 4096 + 64 * i, (uint64_t)1 << (10 - i));
+    }
+    tbed_writer_close(writer);
+    EXPECT(0, "\r\njson-2.6.1,1024\r\nrack-3.0.0,512\r\nrubocop,384\r\nstdlib,96\r\n(none),16\r\n", "",
+           "report", "--allocations", "--by=gem", "--csv", "--columns=name,bytes", path);
+    EXPECT(0, "\r\nrun /home/me/app.rb,16\r\n", "", "report", "--allocations", "--by=method", "--csv",
+           "--columns=name,bytes", path);
+}
+
 static void events_are_dumped_with_their_class(void **state)
 {
     const char *path = record_classes("dump.tbed");
@@ -122,6 +148,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(classes_are_added_up),
+        cmocka_unit_test(memory_is_added_up_by_gem),
         cmocka_unit_test(events_are_dumped_with_their_class),
         cmocka_unit_test(table_of_allocations_has_the_class_and_the_stack),
         cmocka_unit_test(copies_have_the_classes),

@@ -55,7 +55,7 @@ struct report_options {
     bool on_cpu; /* durations without the time off the processor */
     struct table_keys sort, columns;
     enum tbed_name_part by;
-    bool by_stack, by_file, by_size, by_class, has_by;
+    bool by_stack, by_file, by_gem, by_size, by_class, has_by;
     bool leaks, lifetimes;
     struct report_sum *sum; /* all files as one; NULL: each has a report */
     bool is_sum;
@@ -134,6 +134,8 @@ void report_free_tables(struct report *report);
 size_t report_stack_name(const struct tool_places *places, uint32_t id, char *buffer, size_t buffer_nbytes);
 /* The file of a place in code. */
 size_t report_file_name(const struct tool_places *places, uint32_t id, char *buffer, size_t buffer_nbytes);
+/* The Ruby gem of the file: "json-2.6.1", "stdlib", or "(none)". */
+size_t report_gem_name(const struct tool_places *places, uint32_t id, char *buffer, size_t buffer_nbytes);
 /* The name of a site. If it is a stack, it is made in 'text', which starts zeroed, and whose bytes the caller frees. */
 struct tbed_name report_site_name(const struct report *report, const struct tbed_allocation_site *site,
                                   struct tool_buffer *text);

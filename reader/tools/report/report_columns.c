@@ -680,6 +680,8 @@ static const char *site_title(const struct report_options *options)
         return "size";
     if (options->by_class)
         return "class";
+    if (options->by_gem)
+        return "gem";
     if (options->by_stack || options->by_file)
         return options->by_stack ? "stack" : "file";
     return options->by == TBED_NAME_FUNCTION ? "symbol" : options->by == TBED_NAME_MODULE ? "module" : "site";

@@ -48,6 +48,36 @@ size_t report_file_name(const struct tool_places *places, uint32_t id, char *buf
     return (size_t)snprintf(buffer, buffer_nbytes, "%s", info.file != NULL ? info.file : "<no file>");
 }
 
+/* What follows the last 'mark' in the path, up to a slash or a file's suffix. NULL: there is none. */
+static const char *part_behind(const char *path, const char *mark, int *nbytes_ret)
+{
+    const char *part = NULL;
+    for (const char *at = path; (at = strstr(at, mark)) != NULL;)
+        part = at += strlen(mark);
+    size_t nbytes = part != NULL ? strcspn(part, "/") : 0;
+    if (nbytes > 3 && part[nbytes] == '\0' && strncmp(part + nbytes - 3, ".rb", 3) == 0)
+        nbytes -= 3;
+    *nbytes_ret = nbytes < 256 ? (int)nbytes : 256;
+    return nbytes > 0 ? part : NULL;
+}
+
+/* Debian has gems without versions in vendor_ruby. */
+size_t report_gem_name(const struct tool_places *places, uint32_t id, char *buffer, size_t buffer_nbytes)
+{
+    struct tbed_id_info info;
+    int nbytes;
+    tbed_id_resolve(places->reader, id, &info);
+    const char *path = info.file != NULL ? info.file : "", *gem = part_behind(path, "/gems/", &nbytes);
+    if (gem == NULL)
+        gem = part_behind(path, "/vendor_ruby/", &nbytes);
+    if (gem != NULL)
+        return (size_t)snprintf(buffer, buffer_nbytes, "%.*s", nbytes, gem);
+    const char *library = part_behind(path, "/ruby/", &nbytes);
+    bool is_stdlib =
+        (library != NULL && *library >= '0' && *library <= '9') || strncmp(path, "<internal:", 10) == 0;
+    return (size_t)snprintf(buffer, buffer_nbytes, "%s", is_stdlib ? "stdlib" : "(none)");
+}
+
 struct tbed_name report_site_name(const struct report *report, const struct tbed_allocation_site *site,
                                   struct tool_buffer *text)
 {

@@ -30,7 +30,8 @@ static const char help[] =
     "                         may be a folder of profiles or traces, as of a\n"
     "                         workspace\n"
     "      --by=WHAT          group allocations by site (default), stack, function,\n"
-    "                         file, module, class or size; group spans by label\n"
+    "                         file, module, class, size, gem (of Ruby code) or\n"
+    "                         method (the same as function); group spans by label\n"
     "                         (default), argument, thread, process, category,\n"
     "                         location, file, the time in which they begin (10ms,\n"
     "                         second, minute, ...), or module, author or function,\n"
@@ -138,6 +139,8 @@ static size_t name_site(void *context, uint32_t id, char *buffer, size_t buffer_
     struct report *report = context;
     if (report->options->by_file)
         return report_file_name(&report->places, id, buffer, buffer_nbytes);
+    if (report->options->by_gem)
+        return report_gem_name(&report->places, id, buffer, buffer_nbytes);
     if (report->options->by_stack)
         return report_stack_name(&report->places, id, buffer, buffer_nbytes);
     return tool_places_name(&report->places, id, buffer, buffer_nbytes);
@@ -156,6 +159,8 @@ static void prepare(void *context, const uint32_t *ids, size_t count)
 static size_t name_of_site(void *context, uint32_t id, char *buffer, size_t buffer_nbytes)
 {
     struct report *report = context;
+    if (report->options->by_gem)
+        return report_gem_name(&report->places, id, buffer, buffer_nbytes);
     return report->options->by_file ? report_file_name(&report->places, id, buffer, buffer_nbytes)
                                     : tool_places_name(&report->places, id, buffer, buffer_nbytes);
 }
@@ -541,7 +546,7 @@ static const char *parse_by(const char *text, struct report_options *options)
         enum tbed_row_key key;
         enum tbed_name_part part;
         enum group_by group;
-        bool by_stack, by_file, by_size, by_class;
+        bool by_stack, by_file, by_gem, by_size, by_class;
     } ways[] = {
         {.part = TBED_NAME_ALL},
         {.by_stack = true},
@@ -560,11 +565,13 @@ static const char *parse_by(const char *text, struct report_options *options)
         {.key = TBED_BY_CATEGORY},
         {.by_size = true},
         {.by_class = true},
+        {.by_gem = true},
+        {.part = TBED_NAME_FUNCTION},
     };
-    static const char *const names[] = {"site",     "stack",   "function", "symbol", "module", "file",
-                                        "location", "scope",   "name",     "label",  "author", "argument",
-                                        "thread",   "process", "category", "size",   "class",  "millisecond",
-                                        "second",   "minute",  "hour"};
+    static const char *const names[] = {"site",     "stack",       "function", "symbol", "module", "file",
+                                        "location", "scope",       "name",     "label",  "author", "argument",
+                                        "thread",   "process",     "category", "size",   "class",  "gem",
+                                        "method",   "millisecond", "second",   "minute", "hour"};
     size_t at;
     options->key = TBED_BY_LABEL;
     const char *problem = parse_period(text, options);
@@ -577,6 +584,7 @@ static const char *parse_by(const char *text, struct report_options *options)
     options->by = ways[at].part;
     options->by_stack = ways[at].by_stack;
     options->by_file = ways[at].by_file;
+    options->by_gem = ways[at].by_gem;
     options->by_size = ways[at].by_size;
     options->by_class = ways[at].by_class;
     options->group.by = ways[at].group;
