@@ -30,7 +30,9 @@ module Tracebed
     # allocations:: +:light+ records where each object is allocated; +:full+ also its address, its slot's size, and when
     #               it is freed; +nil+ records no allocations
     # stacks::      records the call stack of each allocation, of at most this many frames of Ruby code, or 32 if +true+
-    # calls::       records spans of all methods, in Ruby and in C
+    # calls::       records spans of all methods, in Ruby and in C; or only of those that match one of these patterns:
+    #               "Foo#*" for names of methods, or with a slash, "*/lib/foo/*", for paths of files
+    # call_depth::  records at most this many calls inside one another
     # objects::     keeps the data for allocation_sourcefile and allocation_sourceline, 64 to 128 bytes per live object
     # overwrite::   replaces the file if it is a trace or empty
     # join::        appends to a trace, or creates it
@@ -47,7 +49,7 @@ module Tracebed
     # check::       a file for counts of (location, line, path) as reported by those functions; for tests
     #
     # Raises Tracebed::Error if the trace cannot be created, or if a recording is already under way.
-    def start(path, allocations: :light, stacks: nil, calls: false, objects: false, overwrite: false, join: false,
+    def start(path, allocations: :light, stacks: nil, calls: false, call_depth: nil, objects: false, overwrite: false, join: false,
               ring_nbytes: nil, max_nbytes: nil, rotate_nbytes: nil, rotate_seconds: nil, rotate_keep: nil, clock: nil, process_name: File.basename($PROGRAM_NAME), exact: true, check: nil)
       unless [:light, :full, nil].include?(allocations)
         raise ArgumentError, "allocations: #{allocations.inspect}, not :light, :full or nil"
@@ -56,7 +58,7 @@ module Tracebed
 
       stacks = check_stacks(stacks, allocations, objects || check)
       open_trace(File.expand_path(path),
-                 { allocations: allocations, stacks: stacks, calls: calls, objects: objects, overwrite: overwrite, join: join,
+                 { allocations: allocations, stacks: stacks, calls: calls, call_patterns: check_calls(calls, call_depth, exact), call_depth: call_depth, objects: objects, overwrite: overwrite, join: join,
                    ring_nbytes: ring_nbytes, max_nbytes: max_nbytes, rotate_nbytes: rotate_nbytes,
                    rotate_seconds: rotate_seconds, rotate_keep: rotate_keep, clock: clock, process_name: process_name,
                    exact: exact, check: check })
@@ -68,6 +70,20 @@ module Tracebed
         stop
       end
     end
+
+    # Returns the patterns, or nil if all calls are wanted.
+    def check_calls(calls, depth, exact)
+      raise ArgumentError, "call_depth: #{depth.inspect}, not a number from 1 up" unless depth.nil? || (depth.is_a?(Integer) && depth.positive?)
+      raise ArgumentError, "call_depth: no calls are recorded" if depth && !calls
+      return nil if [true, false, nil].include?(calls)
+
+      patterns = Array(calls).map { |pattern| String(pattern).dup.freeze }
+      raise ArgumentError, "calls: no pattern" if patterns.empty?
+      raise ArgumentError, "calls: patterns need a Ruby whose frames are known" unless exact && exact?
+
+      patterns
+    end
+    private :check_calls
 
     # Returns the number of frames, or nil.
     def check_stacks(stacks, allocations, needs_locations)

@@ -576,6 +576,47 @@ def test_calls(folder):
          "a method's span is not on the line of its definition")
 
 
+CHOSEN = """
+require "tracebed"
+class Wanted
+  def run(n) = n == 0 ? [3, 1].sort : other(n)
+  def other(n) = run(n - 1)
+end
+Tracebed.start("run.tbed", allocations: nil, OPTIONS)
+2.times { Wanted.new.run(3) }
+Thread.new { Thread.current.name = "a name of more than 15 bytes"; Wanted.new.run(1) }.join
+Tracebed.stop
+"""
+
+
+def chosen_calls(folder, options):
+    ruby(folder, CHOSEN.replace("OPTIONS", options))
+    verify(folder)
+    trace = RubyTrace(f"{folder}/run.tbed")
+    names = collections.Counter((trace.unit_of(id).name if trace.unit_of(id) else trace.text(id))
+                                for _, tag, id, _ in trace.events() if tag == BEGIN)
+    os.remove(f"{folder}/run.tbed")
+    return {name: count for name, count in names.items() if "GC" not in name}
+
+
+def test_chosen_calls(folder):
+    """Calls are chosen by method, by path and by depth; what is left out takes nothing else along."""
+    names = chosen_calls(folder, 'calls: "Wanted#r*"')
+    need(names == {"Wanted#run": 10}, str(names))
+    names = chosen_calls(folder, 'calls: ["Array#sort", "Wanted#other"]')
+    need(names == {"Array#sort": 3, "Wanted#other": 7}, str(names))
+    names = chosen_calls(folder, 'calls: "*/script.rb"')
+    need(names == {}, f"script.rb has no folder: {names}")
+    names = chosen_calls(folder, 'calls: "Wanted#*", call_depth: 2')
+    need(names == {"Wanted#run": 3, "Wanted#other": 3}, str(names))
+
+
+def test_thread_names(folder):
+    """A thread has the name that the program gave it, also one that is longer than the kernel's."""
+    ruby(folder, CHOSEN.replace("OPTIONS", "calls: true"))
+    need("a name of more than 15 bytes" in run([TRACEBED, "threads", "run.tbed"], folder), "no name")
+
+
 THROWN = """
 require "tracebed"
 def catcher

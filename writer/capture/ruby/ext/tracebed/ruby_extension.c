@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-struct ruby_session ruby_session;
+struct ruby_session ruby_session = {.call_patterns = Qnil};
 
 static bool is_exact; /* the result of ruby_frames_test() */
 static VALUE error_class;
@@ -24,6 +24,7 @@ static void mark(void *data)
 {
     (void)data;
     rb_gc_mark(check_path);
+    rb_gc_mark(ruby_session.call_patterns);
     if (ruby_session.writer == NULL || ruby_is_marked != NULL)
         return;
     ruby_units_mark();
@@ -125,6 +126,8 @@ static VALUE tracebed_open(VALUE self, VALUE path, VALUE options)
         .light = is_symbol(allocations, "light"),
         .full = is_symbol(allocations, "full"),
         .stack_depth = NIL_P(option(options, "stacks")) ? 0 : NUM2UINT(option(options, "stacks")),
+        .call_depth = NIL_P(option(options, "call_depth")) ? 0 : NUM2UINT(option(options, "call_depth")),
+        .call_patterns = option(options, "call_patterns"),
         .calls = is_set(options, "calls"),
         .objects = is_set(options, "objects"),
         .check = is_set(options, "check"),

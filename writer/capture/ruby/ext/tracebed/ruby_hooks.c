@@ -78,7 +78,7 @@ static void on_free(VALUE data, rb_trace_arg_t *arg)
 
 static void end_below(struct ruby_track *track, uintptr_t key)
 {
-    while (track->depth > 0 && track->calls[track->depth - 1] < key)
+    while (track->depth > 0 && track->calls[track->depth - 1].key < key)
         ruby_track_end(track);
 }
 
@@ -100,10 +100,12 @@ static void on_call(VALUE data, rb_trace_arg_t *arg)
         key = frame_key(arg) - is_c; /* a C function has no frame yet; it will be below its caller's */
         end_below(track, key + 1);
     }
+    struct ruby_callee callee = {.is_wanted = false};
     ruby_session.apart = true; /* naming a method may allocate */
-    uint32_t id = is_c ? ruby_method_of_c(arg) : ruby_method_public(arg);
+    if (ruby_track_has_room(track))
+        callee = is_c ? ruby_method_of_c(arg) : ruby_method_public(arg);
     ruby_session.apart = false;
-    ruby_track_begin(track, id, key);
+    ruby_track_begin(track, callee, key);
 }
 
 /*
@@ -116,7 +118,7 @@ static uintptr_t returned_key(const struct ruby_track *track, const rb_trace_arg
     if (!is_c)
         return frame;
     uintptr_t thrown = frame + RUBY_LAYOUT_FRAME_NBYTES - 1;
-    return track->depth > 0 && track->calls[track->depth - 1] == thrown ? thrown : frame - 1;
+    return track->depth > 0 && track->calls[track->depth - 1].key == thrown ? thrown : frame - 1;
 }
 
 static void on_return(VALUE data, rb_trace_arg_t *arg)
@@ -129,7 +131,7 @@ static void on_return(VALUE data, rb_trace_arg_t *arg)
         bool is_c = rb_tracearg_event_flag(arg) == RUBY_EVENT_C_RETURN;
         uintptr_t key = returned_key(track, arg, is_c);
         end_below(track, key);
-        if (track->depth == 0 || track->calls[track->depth - 1] != key)
+        if (track->depth == 0 || track->calls[track->depth - 1].key != key)
             return; /* the call began before the recording */
     }
     if (track->depth > 0)

@@ -9,6 +9,7 @@
 #endif
 #include "ruby_tracebed.h"
 
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,9 +114,25 @@ char *ruby_label(const void *sequence, const void *frame)
     return text;
 }
 
+/* ---- Which calls are recorded ---- */
+
+/* A pattern with a slash is one of paths. */
+bool ruby_is_wanted(const char *name, const char *path)
+{
+    if (NIL_P(ruby_session.call_patterns))
+        return true;
+    for (long i = 0; i < RARRAY_LEN(ruby_session.call_patterns); i++) {
+        const char *pattern = RSTRING_PTR(RARRAY_AREF(ruby_session.call_patterns, i));
+        const char *text = strchr(pattern, '/') != NULL ? path : name;
+        if (text != NULL && fnmatch(pattern, text, FNM_NOESCAPE) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* ---- Methods in C ---- */
 
-uint32_t ruby_method_name(VALUE owner, VALUE method)
+struct ruby_callee ruby_method_name(VALUE owner, VALUE method)
 {
     char separator = '#', *text;
     VALUE name = owner_name(owner, &separator);
@@ -124,8 +141,9 @@ uint32_t ruby_method_name(VALUE owner, VALUE method)
                           has_name ? RSTRING_PTR(name) : "", separator, rb_id2name(SYM2ID(method)));
     RB_GC_GUARD(name);
     if (nbytes < 0)
-        return TBED_ID_INVALID;
+        return (struct ruby_callee){TBED_ID_INVALID, true};
     uint32_t id = tbed_string_intern(ruby_session.writer, text, (size_t)nbytes);
+    struct ruby_callee callee = {id, ruby_is_wanted(text, NULL)};
     free(text);
-    return id;
+    return callee;
 }

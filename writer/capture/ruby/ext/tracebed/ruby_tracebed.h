@@ -77,6 +77,8 @@ struct ruby_session {
     uint64_t number;            /* +1 with each start */
     uint64_t slot_nbytes;       /* of an object */
     unsigned int stack_depth;   /* 0: locations instead of stacks */
+    unsigned int call_depth;    /* of recorded calls; 0: any */
+    VALUE call_patterns;        /* an array of frozen strings; Qnil: all calls */
     bool light, full, calls, objects, check;
     bool exact;    /* locations by program counter, else by Ruby's public functions */
     bool by_marks; /* frees are known from the collector's mark bits, otherwise from its hook */
@@ -108,6 +110,7 @@ extern struct ruby_sequence_functions ruby_sequence;
 struct ruby_unit { /* the instruction sequence of the last location */
     const void *body;
     const char *code;
+    bool is_wanted;              /* its calls are recorded */
     uint32_t first_id, pc_count; /* one more id, after the others, stands for the sequence as a whole */
 };
 extern struct ruby_unit ruby_unit;
@@ -117,8 +120,12 @@ void ruby_unit_find(const void *sequence, const void *frame);
 /* A location by Ruby's public functions. */
 uint32_t ruby_location_public(rb_trace_arg_t *arg);
 /* The id of the method that a call event enters. */
-uint32_t ruby_method_of_c(rb_trace_arg_t *arg);
-uint32_t ruby_method_public(rb_trace_arg_t *arg);
+struct ruby_callee {
+    uint32_t id;
+    bool is_wanted;
+};
+struct ruby_callee ruby_method_of_c(rb_trace_arg_t *arg);
+struct ruby_callee ruby_method_public(rb_trace_arg_t *arg);
 
 /* Resolves a location within this process; false: unknown. 'path' is valid until the end of the recording. */
 bool ruby_location_resolve(uint32_t location, const char **path_ret, uint32_t *line_ret);
@@ -217,8 +224,10 @@ void ruby_classes_clear(void);
 VALUE ruby_owner_of(const void *frame);
 /* The name of a sequence, with its method's class if 'frame', which runs it, is not NULL. The caller frees it. */
 char *ruby_label(const void *sequence, const void *frame);
-/* A string id. */
-uint32_t ruby_method_name(VALUE owner, VALUE method);
+/* The id of its name as a string. */
+struct ruby_callee ruby_method_name(VALUE owner, VALUE method);
+/* Whether calls of a method are to be recorded. 'path' is NULL for methods in C. */
+bool ruby_is_wanted(const char *name, const char *path);
 
 /* ---- ruby_collector.c: the garbage collector's work ---- */
 
@@ -232,9 +241,12 @@ void ruby_collector_take(rb_event_flag_t event);
 
 struct ruby_track {
     struct tbed_recorder *recorder;
-    VALUE owner;      /* a thread or, where calls are recorded, a fiber; 0: the track is free */
-    uintptr_t *calls; /* the keys of the open spans' frames, outermost first, decreasing */
-    size_t depth, capacity;
+    VALUE owner; /* a thread or, where calls are recorded, a fiber; 0: the track is free */
+    struct ruby_call {
+        uintptr_t key; /* of its frame */
+        bool is_recorded;
+    } * calls; /* the open ones, outermost first; their keys decrease */
+    size_t depth, capacity, recorded_depth;
     pid_t pid;
     bool is_fiber, is_dead; /* dead: never used again */
 };
@@ -253,7 +265,12 @@ static inline struct ruby_track *ruby_track(void)
     return TBED_UNLIKELY(!is_known) ? ruby_track_find() : ruby_thread.track;
 }
 
-void ruby_track_begin(struct ruby_track *track, uint32_t id, uintptr_t key);
+/* False: calls in this depth are not recorded. */
+static inline bool ruby_track_has_room(const struct ruby_track *track)
+{
+    return ruby_session.call_depth == 0 || track->recorded_depth < ruby_session.call_depth;
+}
+void ruby_track_begin(struct ruby_track *track, struct ruby_callee callee, uintptr_t key);
 void ruby_track_end(struct ruby_track *track);
 /* Installs the hooks of threads and fibers. */
 void ruby_tracks_hook(void);

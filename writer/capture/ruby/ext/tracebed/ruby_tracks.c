@@ -101,23 +101,29 @@ static void track_finish(struct ruby_track *track)
 
 /* ---- Spans ---- */
 
-void ruby_track_begin(struct ruby_track *track, uint32_t id, uintptr_t key)
+void ruby_track_begin(struct ruby_track *track, struct ruby_callee callee, uintptr_t key)
 {
     if (track->depth == track->capacity) {
         size_t capacity = track->capacity > 0 ? 2 * track->capacity : 64;
-        uintptr_t *calls = realloc(track->calls, capacity * sizeof *calls);
+        struct ruby_call *calls = realloc(track->calls, capacity * sizeof *calls);
         if (calls == NULL)
             return;
         track->calls = calls;
         track->capacity = capacity;
     }
-    track->calls[track->depth++] = key;
-    tbed_span_begin(track->recorder, id);
+    track->calls[track->depth++] = (struct ruby_call){key, callee.is_wanted};
+    if (!callee.is_wanted)
+        return;
+    track->recorded_depth++;
+    tbed_span_begin(track->recorder, callee.id);
 }
 
 void ruby_track_end(struct ruby_track *track)
 {
     track->depth--;
+    if (!track->calls[track->depth].is_recorded)
+        return;
+    track->recorded_depth--;
     tbed_span_end(track->recorder);
 }
 
@@ -128,6 +134,16 @@ static void fibers_leave(const struct ruby_track *track)
     struct ruby_entry *entry = track->owner != 0 ? ruby_table_find(&fibers, track->owner, 0) : NULL;
     if (entry != NULL)
         ruby_table_drop(&fibers, entry);
+}
+
+/* The name that the program has given to a thread; the kernel's is cut to 15 bytes, and not there at the beginning. */
+static void thread_rename(struct ruby_track *track, VALUE thread)
+{
+    ruby_session.apart = true;
+    VALUE name = rb_funcall(thread, rb_intern("name"), 0);
+    ruby_session.apart = false;
+    if (RB_TYPE_P(name, T_STRING) && thread != rb_thread_main() && track->recorder != NULL)
+        tbed_recorder_name_set(track->recorder, StringValueCStr(name));
 }
 
 static void thread_forget(void)
@@ -195,10 +211,14 @@ static void thread_begin(void)
 static void on_thread(VALUE data, rb_trace_arg_t *arg)
 {
     (void)data;
-    if (rb_tracearg_event_flag(arg) == RUBY_EVENT_THREAD_BEGIN)
+    if (rb_tracearg_event_flag(arg) == RUBY_EVENT_THREAD_BEGIN) {
         thread_begin();
-    else
-        thread_forget();
+        return;
+    }
+    if (ruby_thread.session == ruby_session.number && !ruby_thread.track->is_fiber &&
+        ruby_thread.track->owner != 0)
+        thread_rename(ruby_thread.track, rb_thread_current());
+    thread_forget();
 }
 
 static const rb_event_hook_flag_t raw = RUBY_EVENT_HOOK_FLAG_SAFE | RUBY_EVENT_HOOK_FLAG_RAW_ARG;
@@ -262,6 +282,8 @@ void ruby_tracks_close(void)
     for (size_t i = 0; i < track_count; i++) {
         struct ruby_track *track = tracks[i];
         if (track->pid == pid || track == own) {
+            if (track->owner != 0 && !track->is_dead && RTEST(rb_obj_is_kind_of(track->owner, rb_cThread)))
+                thread_rename(track, track->owner);
             spans_end(track);
             tbed_recorder_close(track->recorder);
         }

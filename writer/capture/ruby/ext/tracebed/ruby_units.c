@@ -190,7 +190,7 @@ static uint32_t unit_of_any(struct tbed_unit_options *unit, char *path, char *la
     return unit_of_shape(&any, 0);
 }
 
-static uint32_t unit_make(const void *sequence, const void *frame, uint32_t pc_count)
+static struct ruby_callee unit_make(const void *sequence, const void *frame, uint32_t pc_count)
 {
     VALUE first_line = ruby_sequence.first_line(sequence);
     char *path = text_copy(ruby_sequence.path(sequence)), *label = ruby_label(sequence, frame);
@@ -203,6 +203,7 @@ static uint32_t unit_make(const void *sequence, const void *frame, uint32_t pc_c
     uint32_t *lines = line_map(sequence, pc_count, unit.first_line, &unit.line_count);
     unit.lines = lines;
     uint32_t first_id;
+    bool is_wanted = path == NULL || label == NULL || ruby_is_wanted(label, path);
     if (path == NULL || label == NULL || lines == NULL)
         first_id = TBED_ID_INVALID;
     else if (NIL_P(ruby_sequence.real_path(sequence)))
@@ -212,21 +213,27 @@ static uint32_t unit_make(const void *sequence, const void *frame, uint32_t pc_c
     free(lines);
     free(label);
     free(path);
-    return first_id;
+    return (struct ruby_callee){first_id, is_wanted};
 }
 
 void ruby_unit_find(const void *sequence, const void *frame)
 {
     const void *body = ruby_pointer(sequence, RUBY_LAYOUT_SEQUENCE_BODY);
-    uint32_t pc_count = (uint32_t)ruby_word(body, RUBY_LAYOUT_BODY_PC_COUNT), first_id;
+    uint32_t pc_count = (uint32_t)ruby_word(body, RUBY_LAYOUT_BODY_PC_COUNT);
     struct ruby_entry *entry = ruby_table_find(&units, (uint64_t)(uintptr_t)body, 0);
+    struct ruby_callee unit;
     if (entry != NULL) {
-        first_id = (uint32_t)entry->value;
+        unit = (struct ruby_callee){(uint32_t)entry->value, entry->value >> 32 == 0};
     } else {
-        first_id = unit_make(sequence, frame, pc_count);
-        ruby_table_add(&units, (struct ruby_entry){(uint64_t)(uintptr_t)body, 0, (VALUE)sequence, first_id});
+        unit = unit_make(sequence, frame, pc_count);
+        uint64_t value = unit.id | (uint64_t)!unit.is_wanted << 32;
+        ruby_table_add(&units, (struct ruby_entry){(uint64_t)(uintptr_t)body, 0, (VALUE)sequence, value});
     }
-    ruby_unit = (struct ruby_unit){body, ruby_pointer(body, RUBY_LAYOUT_BODY_CODE), first_id, pc_count};
+    ruby_unit = (struct ruby_unit){.body = body,
+                                   .code = ruby_pointer(body, RUBY_LAYOUT_BODY_CODE),
+                                   .is_wanted = unit.is_wanted,
+                                   .first_id = unit.id,
+                                   .pc_count = pc_count};
 }
 
 /* ---- By path and line ---- */
@@ -264,28 +271,31 @@ uint32_t ruby_location_public(rb_trace_arg_t *arg)
 
 /* ---- Methods ---- */
 
-uint32_t ruby_method_public(rb_trace_arg_t *arg)
+struct ruby_callee ruby_method_public(rb_trace_arg_t *arg)
 {
     if (!ruby_session.exact)
-        return ruby_location_public(arg);
+        return (struct ruby_callee){ruby_location_public(arg), true};
     const void *frame = ruby_frame(arg);
     if (frame == NULL)
-        return TBED_ID_INVALID;
+        return (struct ruby_callee){TBED_ID_INVALID, true};
     ruby_unit_of(frame);
-    return ruby_unit.first_id == TBED_ID_INVALID ? TBED_ID_INVALID : ruby_unit.first_id + ruby_unit.pc_count;
+    bool has_id = ruby_unit.first_id != TBED_ID_INVALID;
+    return (struct ruby_callee){has_id ? ruby_unit.first_id + ruby_unit.pc_count : TBED_ID_INVALID,
+                                ruby_unit.is_wanted};
 }
 
-uint32_t ruby_method_of_c(rb_trace_arg_t *arg)
+struct ruby_callee ruby_method_of_c(rb_trace_arg_t *arg)
 {
     VALUE owner = rb_tracearg_defined_class(arg), method = rb_tracearg_method_id(arg);
     if (!SYMBOL_P(method) || SPECIAL_CONST_P(owner))
-        return TBED_ID_INVALID;
+        return (struct ruby_callee){TBED_ID_INVALID, true};
     struct ruby_entry *entry = ruby_table_find(&methods, owner, method);
     if (entry != NULL)
-        return (uint32_t)entry->value;
-    uint32_t id = ruby_method_name(owner, method);
-    ruby_table_add(&methods, (struct ruby_entry){owner, method, owner, id});
-    return id;
+        return (struct ruby_callee){(uint32_t)entry->value, entry->value >> 32 == 0};
+    struct ruby_callee callee = ruby_method_name(owner, method);
+    ruby_table_add(&methods,
+                   (struct ruby_entry){owner, method, owner, callee.id | (uint64_t)!callee.is_wanted << 32});
+    return callee;
 }
 
 /* ---- What they mean, for this process ---- */
