@@ -172,7 +172,7 @@ def write_program(paths):
                  "build/preload/preload_jumps_helper", "build/preload/preload_jumps_stripped"]
     lines += ["", "# What tests and benchmarks start."] + build("$b/programs", "phony", programs)
     for path in paths:
-        if re.search(r"^writer/examples/.*\.c$|/tests/.*_program\.c$", path):
+        if re.search(r"^writer/examples/[^/]*\.c$|/tests/.*_program\.c$", path):
             reads = path.startswith(("reader/tests/tables/", "reader/tests/pack/"))
             libraries = ["$b/tests.a", *ALL_LIBRARIES.split()] if reads else ["$b/libtracebed.a"]
             lines += build(f"$b/{path.removesuffix('.c')}", "program", [path, *libraries], libs=SYSTEM if reads else None)
