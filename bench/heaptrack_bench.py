@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """
 Compares what tracebed and heaptrack record of the same run, call by call: both libraries are preloaded, so both see the
-same addresses. It prints the totals of the calls that both have and of all that heaptrack has, and the calls that only one
-of them has, by the function that made them; heaptrack's own allocations, which tracebed records too, are among these.
+same addresses. It prints the totals of both, and the calls that only one of them has, by the function that made them.
+heaptrack's own allocations, which tracebed records too, are left out: their caller is in its library.
+
+A program that exports operator new has heaptrack use it, and its allocations cannot be told from the program's own. Such
+a program, cc1plus, runs once under each, with addresses that are not random, and the sizes are compared.
 
 Needs heaptrack 1.4 and the programs of allocations_bench.py; what is missing is skipped, with a note.
 
@@ -21,6 +24,7 @@ import tempfile
 import allocations_bench as programs
 
 PRELOAD = os.path.abspath(os.path.join(programs.BUILD, "libtracebed-preload.so"))
+PROGRAMS = ("python3", "sqlite3", "cc1plus -O1", "redis")
 LIBRARIES = ("/usr/lib/heaptrack/libheaptrack_preload.so", "/usr/lib64/heaptrack/libheaptrack_preload.so")
 HEAPTRACK = next((path for path in LIBRARIES if os.path.exists(path)), None)
 
@@ -29,13 +33,14 @@ class Heap:
     """Counts as heaptrack does: what is allocated and freed, in the order of the log."""
 
     def __init__(self):
-        self.live = {}
+        self.live, self.calls, self.callers = {}, collections.Counter(), {}
         self.count = self.nbytes = self.temporary = self.in_use = self.peak = 0
         self.newest = None
 
-    def take(self, kind, address, nbytes):
-        is_temporary = kind == "-" and self.newest == address
-        self.temporary += is_temporary
+    def take(self, kind, address, nbytes, caller=None):
+        self.calls[kind, address, nbytes] += 1
+        self.callers[kind, address, nbytes] = caller
+        self.temporary += kind == "-" and self.newest == address
         self.in_use -= self.live.pop(address, 0)
         self.newest = address if kind == "+" else None
         if kind == "-":
@@ -52,89 +57,75 @@ class Heap:
 
 
 def read_tracebed(path, name):
-    """Yields (kind, address, size, caller) of each call."""
+    heap = Heap()
     command = [programs.TRACEBED, "dump", "--json", "-p", name, path]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
         for line in child.stdout:
             event = json.loads(line)
             kind, caller = event.get("type"), event.get("name")
+            if event.get("module") == os.path.basename(HEAPTRACK):
+                continue
             old = event.get("address") if kind == "free" else event.get("old_address", 0)
             if old and (kind == "free" or (kind == "realloc" and (event["address"] or event["size"] == 0))):
-                yield "-", old, 0, caller
+                heap.take("-", old, 0, caller)
             if kind in ("alloc", "realloc") and event["address"]:
-                yield "+", event["address"], event["size"], caller
+                heap.take("+", event["address"], event["size"], caller)
+    return heap
 
 
 def read_heaptrack(path):
+    heap = Heap()
     with open(path, errors="replace") as file:
         for line in file:
             words = line.split()
             if line.startswith("+ "):
-                yield "+", int(words[3], 16), int(words[1], 16)
+                heap.take("+", int(words[3], 16), int(words[1], 16))
             elif line.startswith("- "):
-                yield "-", int(words[1], 16), 0
+                heap.take("-", int(words[1], 16), 0)
+    return heap
 
 
-class Pairing:
-    """Goes through both logs side by side. A call that the other log does not have within WINDOW calls is only in one."""
-
-    WINDOW = 64
-
-    def __init__(self, theirs):
-        self.theirs, self.ahead = theirs, collections.deque()
-        self.matched, self.heaptrack = Heap(), Heap()
-        self.only_ours, self.only_theirs = collections.Counter(), collections.Counter()
-
-    def fill(self):
-        while len(self.ahead) < self.WINDOW:
-            call = next(self.theirs, None)
-            if call is None:
-                return
-            self.heaptrack.take(*call)
-            self.ahead.append(call)
-
-    def skip(self, count):
-        for _ in range(count):
-            call = self.ahead.popleft()
-            self.only_theirs["allocated" if call[0] == "+" else "freed", f"{call[2]} bytes"] += 1
-
-    def take(self, kind, address, nbytes, caller):
-        self.fill()
-        call = (kind, address, nbytes)
-        if call in self.ahead:
-            self.skip(self.ahead.index(call))
-            self.ahead.popleft()
-            self.matched.take(*call)
-        else:
-            self.only_ours["allocated" if kind == "+" else "freed", caller] += 1
-
-    def finish(self):
-        while self.ahead:
-            self.skip(len(self.ahead))
-            self.fill()
-
-
-def record(folder, command, environment):
-    front = [programs.TRACEBED, "record", "-f", "-o", f"{folder}/both.tbed", "--stacks", "--"]
-    preload = ["env", f"LD_PRELOAD={PRELOAD}:{HEAPTRACK}", f"DUMP_HEAPTRACK_OUTPUT={folder}/both.raw"]
-    programs.run([*front, *preload, *command], environment)
+def record(folder, command, environment, libraries, is_recorded):
+    """Runs the program with these libraries, behind one another; addresses are the same in each run."""
+    front = [programs.TRACEBED, "record", "-f", "-o", f"{folder}/run.tbed", "--stacks", "--"] if is_recorded else []
+    preload = ["env", f"LD_PRELOAD={':'.join(libraries)}", f"DUMP_HEAPTRACK_OUTPUT={folder}/run.raw"]
+    programs.run(["setarch", "-R", *front, *preload, *command], {"PYTHONHASHSEED": "0", **environment})
 
 
 def put_calls(who, sums):
     print(f"  only {who}: {sum(sums.values()):,} calls")
-    for (what, caller), count in sums.most_common(12):
-        print(f"    {count:,} {what} by {caller}" if who == "tracebed" else f"    {count:,} {what}, {caller}")
+    for what, count in sums.most_common(12):
+        print(f"    {count:,} {what}")
+
+
+def only_in(more, less):
+    sums = collections.Counter()
+    for call, count in (more.calls - less.calls).items():
+        caller = more.callers[call]
+        what = "allocated" if call[0] == "+" else "freed"
+        sums[f"{what} by {caller}" if caller else f"{what}, {call[2]} bytes"] += count
+    return sums
+
+
+def sizes_in(more, less):
+    sums = [collections.Counter(), collections.Counter()]
+    for side, heap in enumerate((more, less)):
+        for (kind, _, nbytes), count in heap.calls.items():
+            sums[side][f"{nbytes} bytes"] += count if kind == "+" else 0
+    return sums[0] - sums[1]
 
 
 def compare(folder, program, command, environment):
-    record(folder, command, environment)
-    pairing = Pairing(read_heaptrack(f"{folder}/both.raw"))
-    for call in read_tracebed(f"{folder}/both.tbed", os.path.basename(command[0])):
-        pairing.take(*call)
-    pairing.finish()
-    print(f"{program}\n  both:      {pairing.matched}\n  heaptrack: {pairing.heaptrack}")
-    put_calls("tracebed", pairing.only_ours)
-    put_calls("heaptrack", pairing.only_theirs)
+    is_apart = program.startswith("cc1plus")
+    record(folder, command, environment, [PRELOAD] if is_apart else [PRELOAD, HEAPTRACK], True)
+    ours = read_tracebed(f"{folder}/run.tbed", os.path.basename(command[0]))
+    if is_apart:
+        record(folder, command, environment, [HEAPTRACK], False)
+    theirs = read_heaptrack(f"{folder}/run.raw")
+    differences = sizes_in if is_apart else only_in
+    print(f"{program}, {'two runs' if is_apart else 'one run'}\n  tracebed:  {ours}\n  heaptrack: {theirs}")
+    put_calls("tracebed", differences(ours, theirs))
+    put_calls("heaptrack", differences(theirs, ours))
     sys.stdout.flush()
 
 
@@ -148,7 +139,8 @@ def main(arguments):
         return
     with tempfile.TemporaryDirectory(prefix="heaptrack_bench.", dir=options.path or programs.BUILD) as folder:
         for program, command, environment in programs.programs(os.path.abspath(folder)):
-            if options.only in program and shutil.which(command[0]):
+            is_wanted = program in PROGRAMS and options.only in program
+            if is_wanted and shutil.which(command[0]):
                 compare(os.path.abspath(folder), program, command, environment)
 
 

@@ -169,7 +169,8 @@ def write_program(paths):
                  "build/preload/preload_unusual_helper", "build/preload/preload_unusual_a.so",
                  "build/preload/preload_unusual_b.so", "build/preload/preload_starts_helper",
                  "build/preload/preload_frames_helper", "build/preload/preload_confined_helper",
-                 "build/preload/preload_jumps_helper", "build/preload/preload_jumps_stripped"]
+                 "build/preload/preload_jumps_helper", "build/preload/preload_jumps_stripped",
+                 "build/preload/preload_pools_helper"]
     lines += ["", "# What tests and benchmarks start."] + build("$b/programs", "phony", programs)
     for path in paths:
         if re.search(r"^writer/examples/[^/]*\.c$|/tests/.*_program\.c$", path):
