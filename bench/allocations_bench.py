@@ -76,6 +76,7 @@ def parse(arguments):
     parser.add_argument("--rounds", type=int, help="pairs to measure (5)")
     parser.add_argument("--path", help="directory for temporary traces (build/release)")
     parser.add_argument("--only", default="", help="only programs whose name matches this regular expression")
+    parser.add_argument("--ways", default="", help="only ways of recording that match this regular expression")
     parser.add_argument("--top", type=int, default=10, help="sites to show per program (10)")
     options = parser.parse_args(arguments)
     options.rounds = options.rounds or (1 if options.quick else 5)
@@ -152,10 +153,11 @@ def trace_nbytes(folder):
     return total / 2**20
 
 
-def measure(folder, command, environment, rounds):
+def measure(folder, command, environment, options):
     rows = {}
-    for _ in range(rounds):
-        for name, front in ways(folder):
+    chosen = [way for way in ways(folder) if re.search(options.ways, way[0])]
+    for _ in range(options.rounds):
+        for name, front in chosen:
             plain, plain_memory = run(command, environment)
             cost, memory = run([*front, *command], environment)
             size = trace_nbytes(folder)
@@ -194,7 +196,7 @@ def main(arguments):
         chosen = [entry for entry in programs(os.path.abspath(folder)) if re.search(options.only, entry[0])]
         chosen = [entry for entry in chosen if shutil.which(entry[1][0])]
         for program, command, environment in chosen:
-            put_rows(program, measure(os.path.abspath(folder), command, environment, options.rounds))
+            put_rows(program, measure(os.path.abspath(folder), command, environment, options))
         for program, command, environment in chosen:
             put_sites(os.path.abspath(folder), program, command, environment, options.top)
 
