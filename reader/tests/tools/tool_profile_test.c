@@ -241,6 +241,18 @@ static void what_cannot_be_added_up_is_refused(void **state)
     EXPECT(2, "", "no traces and no profiles in", "report", "--sum", in_folder("empty"));
 }
 
+static void an_export_leaves_out_instants_and_counters_as_asked(void **state)
+{
+    const char *path = make_profile("whole.mm_profdata", time_metadata), *out = in_folder("part.mm_profdata");
+    (void)state;
+    struct run run = RUN("export", "--to=mm_profdata", "--no-instants", "--no-counters", path, "-o", out);
+    assert_int_equal(run.exit, 0);
+    assert_says(run.out, "1 instant omitted, as asked for");
+    assert_says(run.out, "1 value of counters omitted, as asked for");
+    end_run(&run);
+    EXPECT(0, "3 intervals, 0 instants, 0 integers", "", "info", out);
+}
+
 static void counts_are_no_time(void **state)
 {
     const char *path = make_profile("counts.mm_profdata", count_metadata);
@@ -316,6 +328,7 @@ int main(void)
         cmocka_unit_test(a_folder_of_profiles_is_added_up),
         cmocka_unit_test(sums_of_traces_and_of_their_profiles_agree),
         cmocka_unit_test(what_cannot_be_added_up_is_refused),
+        cmocka_unit_test(an_export_leaves_out_instants_and_counters_as_asked),
         cmocka_unit_test(counts_are_no_time),
         cmocka_unit_test(spans_that_overlap_are_told),
         cmocka_unit_test(a_profile_that_is_cut_costs_exit_1),

@@ -23,8 +23,6 @@ static const char help[] =
     "  -o, --output=OUT          write to OUT; '-' is standard output, except for\n"
     "                            mm_profdata and folders. What ends in .gz or .zst is\n"
     "                            compressed, except mm_profdata and rtl-log\n"
-    "  -o, --output=OUT          write to OUT; chrome, rtl-log, csv and ndjson accept\n"
-    "                            '-' for standard output\n"
     "  -f, --force               replace OUT if it exists\n"
     "      --color=WHEN          use color: never, auto or always\n"
     "  -h, --help                print this help\n"
@@ -49,7 +47,7 @@ static const char help[] =
     "      --memory              sum up allocated memory instead of time; the default\n"
     "                            for traces of allocations without spans\n"
     "\n"
-    "chrome, perfetto, firefox, otlp, ctf (accept several FILEs):\n"
+    "mm_profdata; chrome, perfetto, firefox, otlp, ctf (accept several FILEs):\n"
     "      --no-instants         leave out instants\n"
     "      --no-counters         leave out counters, and live memory\n"
     "\n"
@@ -94,7 +92,8 @@ enum {
     OPTION_MEMORY,
 };
 
-#define SKIPPING "chrome, perfetto, firefox, otlp, ctf" /* formats of events, which may leave out some */
+#define SKIPPING                                                                                             \
+    "mm_profdata, chrome, perfetto, firefox, otlp, ctf" /* formats of events, which may leave out some */
 
 /* The other options apply to every format. */
 static const struct tool_option_scope scopes[] = {
@@ -120,7 +119,9 @@ static enum tool_exit export_measureme(const struct export_request *request)
     struct tbed_profile_export_options options = {.size = sizeof options,
                                                   .version = request->version,
                                                   .overwrite = request->overwrite,
-                                                  .filter = request->filters[0]};
+                                                  .filter = request->filters[0],
+                                                  .skip_instants = request->no_instants,
+                                                  .skip_counters = request->no_counters};
     struct tbed_export_report report;
     struct tbed_error error;
     char events[32], strings[32];
@@ -133,6 +134,8 @@ static enum tool_exit export_measureme(const struct export_request *request)
            report.event_count == 1 ? "" : "s", tool_format_count(strings, report.string_count),
            report.string_count == 1 ? "" : "s");
     export_put_note(report.left_out_count, "event", "omitted, not supported by the format");
+    export_put_note(report.instant_count, "instant", "omitted, as asked for");
+    export_put_note(report.counter_count, "value", "of counters omitted, as asked for");
     export_put_note(report.argument_count, "argument", "of events omitted");
     export_put_note(report.unknown_count, "span", "omitted, without a known begin");
     export_put_note(report.open_count, "span", "that never ended, written up to its thread's last event");

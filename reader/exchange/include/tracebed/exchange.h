@@ -254,6 +254,7 @@ struct tbed_profile_export_options {
     uint32_t version; /* 8 or 9; 0: 9 */
     bool overwrite;
     const struct tbed_filter *filter; /* what to write, see <tracebed/filter.h>; NULL: everything */
+    bool skip_instants, skip_counters;
 };
 
 /* What was written, and what was left out because the format cannot hold it. */
@@ -265,6 +266,7 @@ struct tbed_export_report {
     uint64_t open_count;     /* spans that never ended; written as ending with the stream's last event */
     uint64_t unnamed_count;  /* events whose id has no text; written with a stand-in such as "<id 42>" */
     uint64_t unknown_count;  /* left out: spans whose begin is unknown */
+    uint64_t instant_count, counter_count; /* left out because the options skip them */
 };
 
 /* Writes the trace as .mm_profdata, for measureme's tools. Ownership and errors as for tbed_export_chrome(). */

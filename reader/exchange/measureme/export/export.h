@@ -38,6 +38,7 @@ struct export
 {
     struct tbed_reader *reader;
     const struct tbed_filter *filter; /* NULL: everything */
+    bool skip_instants, skip_counters;
     uint32_t version;
     struct page_writer pages;
     struct tbed_export_report *report;

@@ -195,6 +195,16 @@ static void put_counter(struct events *events, const struct tbed_event *event)
               (const struct export_arguments[2]){{event->arguments, event->argument_count}});
 }
 
+/* Whether the options skip it; then it is counted. */
+static bool is_skipped(const struct export *export, const struct tbed_event *event)
+{
+    bool is_instant = export->skip_instants && event->type == TBED_EVENT_INSTANT;
+    bool is_counter = export->skip_counters && event->type == TBED_EVENT_COUNTER;
+    export->report->instant_count += is_instant;
+    export->report->counter_count += is_counter;
+    return is_instant || is_counter;
+}
+
 static void export_event(struct events *events, const struct tbed_event *event)
 {
     uint64_t times[2] = {0, MARK_INSTANT};
@@ -231,7 +241,8 @@ static void export_step(struct events *events, const struct tbed_step *step)
         report->unknown_count++;
         break;
     case TBED_STEP_EVENT:
-        export_event(events, step->event);
+        if (!is_skipped(events->export, step->event))
+            export_event(events, step->event);
     }
 }
 

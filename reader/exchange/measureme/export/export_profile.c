@@ -179,8 +179,12 @@ static enum tbed_status export_into(struct tbed_reader *reader, int fd,
                                     struct tbed_export_report *report, struct tbed_error *error)
 {
     uint32_t version = options->version;
-    struct export export = {
-        .reader = reader, .filter = options->filter, .version = version, .report = report};
+    struct export export = {.reader = reader,
+                            .filter = options->filter,
+                            .skip_instants = options->skip_instants,
+                            .skip_counters = options->skip_counters,
+                            .version = version,
+                            .report = report};
     errno = ENOMEM;
     if (!tbed_page_writer_open(&export.pages, fd, version))
         return tbed_exchange_fail(error, TBED_ERR_MEMORY);
