@@ -157,7 +157,7 @@ def postgres(place):
         counted = plain(["psql", "-Atc", "select count(*), sum(bid) from pgbench_history, pg_class where relname = 'pg_class'"],
                         env=environment).stdout  # fmt: skip
     result.printed = "\n".join(re.findall(r"^number of .*", said, re.M)).encode() + counted.split(b"|")[0]
-    result.errors = "\n".join(line for line in result.errors.splitlines() if " LOG: " not in line and "starting up" not in line)
+    result.errors = "\n".join(line for line in result.errors.splitlines() if " LOG: " not in line and "FATAL" not in line)
     return result
 
 
