@@ -272,6 +272,9 @@ class Profile:
         """Returns the address of an id's entry, or None if the id has no meaning."""
         regular = self.version > 3 and id_ >= 100000003
         address = id_ - 100000003 if regular else self.index.get(id_, 0)
+        if not address and id_ == self.metadata and self.version > 3 and \
+                self.data[8:].startswith((b'{ "start_time":', b'{"start_time":')):
+            address = 8
         if address not in self.entries and 8 <= address < len(self.data):
             try:
                 self.entries[address], _ = self.read_entry(address)

@@ -253,6 +253,15 @@ static void an_export_leaves_out_instants_and_counters_as_asked(void **state)
     EXPECT(0, "3 intervals, 0 instants, 0 integers", "", "info", out);
 }
 
+/* A killed rustc leaves its first string, the metadata, without the index that names it. */
+static void metadata_is_found_without_its_record(void **state)
+{
+    static const char path[] = "spec/golden/measureme/STREAM_no_index.mm_profdata";
+    (void)state;
+    EXPECT(1, "42          0  prog\n", "string index", "info", path);
+    EXPECT(1, "rustc;<", "string index", "flame", "--folded", path);
+}
+
 static void counts_are_no_time(void **state)
 {
     const char *path = make_profile("counts.mm_profdata", count_metadata);
@@ -329,6 +338,7 @@ int main(void)
         cmocka_unit_test(sums_of_traces_and_of_their_profiles_agree),
         cmocka_unit_test(what_cannot_be_added_up_is_refused),
         cmocka_unit_test(an_export_leaves_out_instants_and_counters_as_asked),
+        cmocka_unit_test(metadata_is_found_without_its_record),
         cmocka_unit_test(counts_are_no_time),
         cmocka_unit_test(spans_that_overlap_are_told),
         cmocka_unit_test(a_profile_that_is_cut_costs_exit_1),

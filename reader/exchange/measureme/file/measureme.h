@@ -155,6 +155,9 @@ static inline void mm_event_load(const uint8_t *bytes, enum mm_shape shape, stru
  */
 bool mm_string_address(const struct mm_file *file, uint64_t id, uint64_t *address_ret);
 
+/* Whether METADATA is the first entry although the index does not say so. */
+bool mm_metadata_is_unlisted(const struct mm_file *file);
+
 struct mm_component {
     bool is_reference;
     uint64_t id; /* of a reference */

@@ -205,6 +205,32 @@ static uint64_t record_find(const struct mm_lookup *lookup, uint64_t id)
     return (uint32_t)lookup->sorted[low - 1] + UINT64_C(1);
 }
 
+/*
+ * The metadata is the first string that a profiler writes, but its record reaches the disk only with others: a killed rustc
+ * leaves the one without the other.
+ */
+static bool starts_with_metadata(const struct mm_file *file)
+{
+    static const char *const starts[] = {"{ \"start_time\":", "{\"start_time\":"};
+    char text[sizeof "{ \"start_time\":"];
+    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
+        struct mm_position position;
+        size_t nbytes = strlen(starts[i]);
+        if (file->streams[MM_STRING_DATA].nbytes < MM_HEADER_NBYTES + nbytes)
+            continue;
+        tbed_mm_position_at(file, MM_STRING_DATA, MM_HEADER_NBYTES, &position);
+        if (tbed_mm_position_take(&position, text, nbytes) && memcmp(text, starts[i], nbytes) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool mm_metadata_is_unlisted(const struct mm_file *file)
+{
+    return !file->format->index_has_regular && lookup_ready(file)->metadata == 0 &&
+           starts_with_metadata(file);
+}
+
 bool mm_string_address(const struct mm_file *file, uint64_t id, uint64_t *address_ret)
 {
     const struct mm_format *format = file->format;
@@ -216,6 +242,10 @@ bool mm_string_address(const struct mm_file *file, uint64_t id, uint64_t *addres
     const struct mm_lookup *lookup = lookup_ready(file);
     uint64_t found = id == format->metadata_id ? lookup->metadata : record_find(lookup, id);
     struct mm_index_record record;
+    if (found == 0 && id == format->metadata_id && mm_metadata_is_unlisted(file)) {
+        *address_ret = MM_HEADER_NBYTES;
+        return true;
+    }
     if (found == 0 || !mm_index_get(file, (size_t)(found - 1), &record))
         return false;
     *address_ret = record.address;

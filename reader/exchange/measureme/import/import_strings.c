@@ -283,6 +283,8 @@ static bool import_entry(struct import_strings *strings, struct mm_string_walk *
         return false;
     if (import->info.version >= 4) /* in older versions, all ids are in the index */
         bind(strings, address + import->info.first_regular_id, string_id);
+    if (address == mm_string_first(import->file) && mm_metadata_is_unlisted(import->file))
+        bind(strings, import->info.metadata_id, string_id);
     match_index(strings, address, string_id);
     return true;
 }
