@@ -96,6 +96,23 @@ void tbed_span_end_of(struct tbed_recorder *recorder, uint32_t id, uint64_t begi
     tbed_recorder_leave(recorder);
 }
 
+bool tbed_span_end_named(struct tbed_recorder *recorder, uint32_t id)
+{
+    recorder = tbed_recorder_entered(recorder);
+    if (recorder == NULL)
+        return false;
+    const struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
+    uint64_t tick = tbed_recorder_now(recorder);
+    const struct tbed_open_span *span = kept->top;
+    while (span != kept->stack && span[-1].id != id)
+        span--;
+    bool is_there = span != kept->stack;
+    if (is_there)
+        end_span(recorder, id, span[-1].begin_tick, tick, tick);
+    tbed_recorder_leave(recorder);
+    return is_there;
+}
+
 void tbed_span_end_later(struct tbed_recorder *recorder, uint32_t id, uint64_t begin_tick, uint64_t end_tick)
 {
     struct tbed_recorder_cold *cold = tbed_cold_of(recorder);

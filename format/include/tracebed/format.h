@@ -8,6 +8,10 @@
 #ifndef TRACEBED_FORMAT_H
 #define TRACEBED_FORMAT_H
 
+#if defined __cplusplus && __cplusplus < 201703L
+#pragma GCC system_header /* it is written for C++17 */
+#endif
+
 #include <tracebed/types.h>
 
 #ifdef __cplusplus

@@ -310,8 +310,10 @@ static void put_argument(struct message *message, const struct directive *direct
 {
     char byte = (char)argument->value.u64;
     bool integer = is_integer(argument->type);
+    /* "0x%X", this: as printf() would, where an int is too small for an address */
+    bool is_cut = argument->type == TBED_ARG_POINTER && directive->bits <= 32;
     if (integer && strchr("diuxXo", directive->conversion) != NULL)
-        put_integer(message, directive, argument->value.u64,
+        put_integer(message, directive, is_cut ? (uint32_t)argument->value.u64 : argument->value.u64,
                     argument->type == TBED_ARG_I64 && argument->value.i64 < 0);
     else if (argument->type == TBED_ARG_F64 && strchr("fFeEgGaA", directive->conversion) != NULL)
         put_double(message, directive, argument->value.f64);

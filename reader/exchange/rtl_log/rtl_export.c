@@ -443,7 +443,10 @@ static void write_message(struct rtl_export *export, const struct tbed_event *ev
     struct rtl_text format = name_of(export, event->id);
     const char *unit = event->of.message.has_context ? memchr(format.bytes, RTL_UNIT, format.nbytes) : NULL;
     size_t context_nbytes = unit != NULL ? (size_t)(unit - format.bytes) : 0;
-    bool is_one_piece = export->facts.is_import || event->argument_count == 0;
+    size_t before = context_nbytes + (unit != NULL);
+    /* A text made at run time is the value of a "%s". */
+    bool is_text = format.nbytes == before + 2 && memcmp(format.bytes + before, "%s", 2) == 0;
+    bool is_one_piece = export->facts.is_import || event->argument_count == 0 || is_text;
     write_prefix_of(export, event, carried);
     tbed_text_puts(&export->piece, "| ");
     put(export, format.bytes, context_nbytes);

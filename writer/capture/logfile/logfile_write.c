@@ -168,6 +168,44 @@ void tbed_logfile_name_free(char *name)
     errno = kept_errno;
 }
 
+/* ---- Scopes in C++ ---- */
+
+static bool is_same(const char *one, const char *other)
+{
+    return one == other || (one != NULL && other != NULL && strcmp(one, other) == 0);
+}
+
+/*
+ * The first thread to come fills in the descriptor, and stores its text last. False for another that comes meanwhile, and for one
+ * with another text (of another instance of a template): it puts the text together by itself.
+ */
+bool tbed_logfile_fill(struct tbed_logfile_site *site, enum tbed_logfile_kind kind, const char *module,
+                       const char *author, const char *text, const char *function, const char *file,
+                       uint32_t line)
+{
+    const char *nobody = NULL;
+    if (__atomic_compare_exchange_n(&site->site.file, &nobody, file, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE)) {
+        site->kind = kind;
+        site->module = module;
+        site->author = author;
+        site->function = function;
+        site->file = file;
+        site->line = line;
+        __atomic_store_n(&site->site.text, text, __ATOMIC_RELEASE);
+    }
+    const char *stored = __atomic_load_n(&site->site.text, __ATOMIC_ACQUIRE);
+    return stored != NULL && is_same(stored, text) && is_same(site->module, module) &&
+           is_same(site->author, author);
+}
+
+const char *tbed_logfile_scope_name(struct tbed_logfile_scope *scope)
+{
+    if (scope->name == NULL && scope->site != NULL)
+        scope->name = tbed_logfile_name_make(scope->site->module, scope->site->author, text_of(scope->site));
+    return scope->name != NULL ? scope->name : "";
+}
+
 /* ---- Ends of scopes that are not the innermost span of this thread ---- */
 
 /*

@@ -37,6 +37,10 @@
 #ifndef TRACEBED_RECORDER_H
 #define TRACEBED_RECORDER_H
 
+#if defined __cplusplus && __cplusplus < 201703L
+#pragma GCC system_header /* it is written for C++17 */
+#endif
+
 #include <tracebed/format.h>
 
 #ifdef __cplusplus
@@ -487,6 +491,8 @@ void tbed_span_end_to(struct tbed_recorder *recorder, uint32_t depth);
  * there is none.
  */
 void tbed_span_end_of(struct tbed_recorder *recorder, uint32_t id, uint64_t begin_tick);
+/* The innermost one with that id. False: there is none. */
+bool tbed_span_end_named(struct tbed_recorder *recorder, uint32_t id);
 /*
  * The same from another thread than the recorder's, at 'end_tick'. The owner must not close the recorder meanwhile. It stores
  * the end in tbed_span_take_notes(), which is for the owner alone; what it has not taken is lost when the recorder closes.

@@ -12,6 +12,10 @@
 #ifndef TRACEBED_RECORDER_INLINE_H
 #define TRACEBED_RECORDER_INLINE_H
 
+#if defined __cplusplus && __cplusplus < 201703L
+#pragma GCC system_header /* it is written for C++17 */
+#endif
+
 /*
  * The hot half. It is zero in a forked child (MADV_WIPEONFORK) and so not ready: the child's first record takes the slow
  * path, which gives it a stream and pages of its own.
@@ -56,7 +60,9 @@ struct tbed_open_span {
 
 #define TBED_RECORDER_KEPT_OFFSET 4096
 
-#ifdef __cplusplus
+#if defined __cplusplus && __cplusplus < 201103L
+#define TBED_STATIC_ASSERT(condition, text) extern int tbed_asserted_[(condition) ? 1 : -1]
+#elif defined __cplusplus
 #define TBED_STATIC_ASSERT static_assert
 #else
 #define TBED_STATIC_ASSERT _Static_assert

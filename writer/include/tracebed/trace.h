@@ -46,6 +46,10 @@
 #ifndef TRACEBED_TRACE_H
 #define TRACEBED_TRACE_H
 
+#if defined __cplusplus && __cplusplus < 201703L
+#pragma GCC system_header /* it is written for C++17 */
+#endif
+
 #include <tracebed/recorder.h>
 
 #ifdef __cplusplus

@@ -10,6 +10,10 @@
 #ifndef TRACEBED_TRACE_CHECKS_INLINE_H
 #define TRACEBED_TRACE_CHECKS_INLINE_H
 
+#if defined __cplusplus && __cplusplus < 201703L
+#pragma GCC system_header /* it is written for C++17 */
+#endif
+
 #define TBED_CAT_(a, b)               TBED_CAT_AGAIN_(a, b)
 #define TBED_CAT_AGAIN_(a, b)         a##b
 #define TBED_FIRST_(...)              TBED_FIRST_AGAIN_(__VA_ARGS__, 0)

@@ -10,6 +10,10 @@
 #ifndef TRACEBED_TRACE_CPP_INLINE_H
 #define TRACEBED_TRACE_CPP_INLINE_H
 
+#if defined __cplusplus && __cplusplus < 201703L
+#pragma GCC system_header /* it is written for C++17 */
+#endif
+
 template <bool IS, typename TYPE> struct tbed_only_if {
 };
 template <typename TYPE> struct tbed_only_if<true, TYPE> {

@@ -9,6 +9,10 @@
 #ifndef TRACEBED_TRACE_INLINE_H
 #define TRACEBED_TRACE_INLINE_H
 
+#if defined __cplusplus && __cplusplus < 201703L
+#pragma GCC system_header /* it is written for C++17 */
+#endif
+
 #include <tracebed/trace_packing_inline.h>
 
 /* 0: disabled. */

@@ -12,6 +12,10 @@
 #ifndef TRACEBED_TRACE_PACKING_INLINE_H
 #define TRACEBED_TRACE_PACKING_INLINE_H
 
+#if defined __cplusplus && __cplusplus < 201703L
+#pragma GCC system_header /* it is written for C++17 */
+#endif
+
 #define TBED_INLINE static inline __attribute__((always_inline))
 
 /* ---- Values ---- */

@@ -10,6 +10,10 @@
 #ifndef TRACEBED_TRACE_VALUES_INLINE_H
 #define TRACEBED_TRACE_VALUES_INLINE_H
 
+#if defined __cplusplus && __cplusplus < 201703L
+#pragma GCC system_header /* it is written for C++17 */
+#endif
+
 #include <tracebed/trace_checks_inline.h>
 
 /* ---- Values ---- */
@@ -173,6 +177,7 @@ TBED_INLINE struct tbed_argument tbed_value(const volatile void *value)
 {
     return tbed_value_pointer(value);
 }
+#if __cplusplus >= 201103L
 TBED_INLINE struct tbed_argument tbed_value(decltype(nullptr))
 {
     return tbed_value_pointer(nullptr);
@@ -195,11 +200,15 @@ template <size_t NBYTES> constexpr const char *tbed_literal(const char (&text)[N
     return text;
 }
 
-#define TBED_VALUE_(x)         tbed_value(x)
 #define TBED_VALUE_LIST_(...)  (tbed_value_list_make(__VA_ARGS__).at)
 #define TBED_LITERAL_(text)    tbed_literal(text)
 #define TBED_DYNAMIC_ID_(text) tbed_name_id(text)
 #include <tracebed/trace_cpp_inline.h>
+#else /* for the macros of rtl_logfile.h */
+#define TBED_LITERAL_(text)    text
+#define TBED_DYNAMIC_ID_(text) tbed_dynamic_id(text)
+#endif
+#define TBED_VALUE_(x) tbed_value(x)
 #else
 /* clang-format off */
 #define TBED_VALUE_(x) \
@@ -318,7 +327,7 @@ __attribute__((format(printf, 1, 2), unused)) static inline void tbed_format_che
  * %n is a mistake, for nothing may be written through an argument. In C++ any of it is found; in C what the optimiser
  * finds (not behind flags, nor where the format has "%%n" too). What is not found is recorded as the address it is.
  */
-#ifdef __cplusplus
+#if defined __cplusplus && __cplusplus >= 201402L
 constexpr bool tbed_format_has_n(const char *at)
 {
     for (; *at != 0; at++) {
@@ -409,7 +418,9 @@ TBED_INLINE void tbed_format_refuse(const char *format)
 
 /* ---- Scopes ---- */
 
-#ifdef __cplusplus
+#if defined __cplusplus && __cplusplus < 201103L
+#define TBED_SPAN_GUARD_(number, begun) "this macro requires C++17"
+#elif defined __cplusplus
 struct tbed_span_guard {
     struct tbed_span span;
     explicit tbed_span_guard(struct tbed_span begun) noexcept : span(begun) {}

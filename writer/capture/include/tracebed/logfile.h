@@ -31,12 +31,16 @@
  * Each macro is one statement and records one event, so the events of other threads cannot split it. (A scope is a
  * declaration.)
  *
- * Threads: any. Requires C11 or C++17, with gcc or clang. Source: spec/format.md, sections 6.2 and 8.2.
+ * Threads: any. Requires C11 or C++98, with gcc or clang. Source: spec/format.md, sections 6.2 and 8.2.
  *
  * SPDX-License-Identifier: MIT
  */
 #ifndef TRACEBED_LOGFILE_H
 #define TRACEBED_LOGFILE_H
+
+#if defined __cplusplus && __cplusplus < 201703L
+#pragma GCC system_header /* it is written for C++17 */
+#endif
 
 #include <tracebed/writer.h>
 
@@ -78,6 +82,10 @@ bool tbed_logfile_macros_enter(void); /* like tbed_macros_enter(); its construct
 uint32_t tbed_logfile_resolve(struct tbed_logfile_site *site, const struct tbed_logfile_scope *scope);
 char *tbed_logfile_name_make(const char *module, const char *author, const char *name);
 void tbed_logfile_name_free(char *name);
+bool tbed_logfile_fill(struct tbed_logfile_site *site, enum tbed_logfile_kind kind, const char *module,
+                       const char *author, const char *text, const char *function, const char *file,
+                       uint32_t line);
+const char *tbed_logfile_scope_name(struct tbed_logfile_scope *scope);
 void tbed_logfile_end_slow(struct tbed_logfile_scope *scope);
 
 /* tbed_enter() for the default category. */
@@ -128,6 +136,14 @@ TBED_INLINE struct tbed_logfile_scope tbed_logfile_open(struct tbed_logfile_site
     if ((site != NULL || name != NULL) && tbed_logfile_enter())
         tbed_logfile_begin(&scope, site != NULL ? tbed_logfile_id(site, NULL) : tbed_dynamic_id(name));
     return scope;
+}
+
+/* With any name. */
+TBED_INLINE struct tbed_logfile_scope tbed_logfile_open_dynamic(const char *module, const char *author,
+                                                                const char *name)
+{
+    bool is_on = tbed_category_generation(&tbed_category_default) != 0;
+    return tbed_logfile_open(NULL, is_on ? tbed_logfile_name_make(module, author, name) : NULL);
 }
 
 /* Whether the scope is the thread's innermost span. */
@@ -189,25 +205,99 @@ TBED_INLINE void tbed_do_logfile_list(struct tbed_logfile_site *site, const stru
 #ifdef __cplusplus
 }
 
+#if __cplusplus >= 201103L
+#define TBED_LOGFILE_NOEXCEPT_ noexcept
+#define TBED_LOGFILE_DELETED_  = delete
+#else
+#define TBED_LOGFILE_NOEXCEPT_ throw()
+#define TBED_LOGFILE_DELETED_
+#endif
+
 struct tbed_logfile_context : tbed_logfile_scope {
-    explicit tbed_logfile_context(const tbed_logfile_scope &begun) noexcept : tbed_logfile_scope(begun) {}
-    tbed_logfile_context(const tbed_logfile_context &) = delete;
-    tbed_logfile_context &operator=(const tbed_logfile_context &) = delete;
+    explicit tbed_logfile_context(const tbed_logfile_scope &begun) TBED_LOGFILE_NOEXCEPT_
+        : tbed_logfile_scope(begun)
+    {
+    }
     ~tbed_logfile_context()
     {
         tbed_logfile_close(this);
     }
+
+  private:
+    tbed_logfile_context(const tbed_logfile_context &) TBED_LOGFILE_DELETED_;
+    tbed_logfile_context &operator=(const tbed_logfile_context &) TBED_LOGFILE_DELETED_;
 };
+
+/*
+ * A scope may be declared where no statement can be, at namespace scope. So its descriptor is one of these, filled in when it is
+ * first used.
+ */
+namespace
+{
+template <int NUMBER> struct tbed_logfile_place {
+    static struct tbed_logfile_site site;
+};
+template <int NUMBER> struct tbed_logfile_site tbed_logfile_place<NUMBER>::site;
+} // namespace
+
+/* A part is made at run time. */
+template <bool IS_FIXED> struct tbed_logfile_opener {
+    static inline __attribute__((always_inline)) struct tbed_logfile_scope
+    open(struct tbed_logfile_site *, const char *module, const char *author, const char *name, const char *,
+         const char *, uint32_t)
+    {
+        return tbed_logfile_open(NULL, tbed_logfile_name_make(module, author, name));
+    }
+};
+template <> struct tbed_logfile_opener<true> {
+    static inline __attribute__((always_inline)) struct tbed_logfile_scope
+    open(struct tbed_logfile_site *site, const char *module, const char *author, const char *name,
+         const char *function, const char *file, uint32_t line)
+    {
+        /* A template's instances share a place, and may have different names. */
+        if (!TBED_UNLIKELY(__atomic_load_n(&site->site.text, __ATOMIC_ACQUIRE) != name ||
+                           site->module != module || site->author != author))
+            return tbed_logfile_open(site, NULL);
+        if (tbed_logfile_fill(site, TBED_LOGFILE_SCOPE, module, author, name, function, file, line))
+            return tbed_logfile_open(site, NULL);
+        return tbed_logfile_open_dynamic(module, author, name);
+    }
+};
+
+#define TBED_LOGFILE_OPEN_(module, author, name)                                                             \
+    (TBED_LOGFILE_HASLOGFILE()                                                                               \
+         ? tbed_logfile_opener<(TBED_LOGFILE_IS_FIXED_(module) && TBED_LOGFILE_IS_FIXED_(author) &&          \
+                                TBED_LOGFILE_IS_FIXED_(name))>::open(&tbed_logfile_place<__COUNTER__>::site, \
+                                                                     module, author, name,                   \
+                                                                     __builtin_FUNCTION(), __FILE__,         \
+                                                                     __LINE__)                               \
+         : tbed_logfile_open(NULL, NULL))
 #define TBED_LOGFILE_CONTEXT_(instance, begun) struct tbed_logfile_context instance(begun)
 /* In a function: otherwise clang assumes that the pointer is kept, and warns about temporaries. */
-constexpr const char *tbed_logfile_same(const char *text)
+#if __cplusplus >= 201103L
+#define TBED_LOGFILE_DECIDE_(name, value) constexpr bool name = value
+constexpr
+#else
+#define TBED_LOGFILE_DECIDE_(name, value) enum { name = value }
+static inline __attribute__((unused))
+#endif
+    const char *
+    tbed_logfile_same(const char *text)
 {
     return text;
 }
 #define TBED_LOGFILE_PICK_(is, one, other) ((is) ? tbed_logfile_same(one) : (other))
-#define TBED_LOGFILE_DECIDE_(name, value)  constexpr bool name = value
 /* Rejects bool ? "load" : "save", which is an array too. */
+#if __cplusplus < 201103L
+/* Whether it is a literal, or an array that looks like one: C++98 has no constants that may be used in a template. */
+template <size_t NBYTES> char (&tbed_logfile_kind(const char (&)[NBYTES]))[2];
+template <size_t NBYTES> char (&tbed_logfile_kind(char (&)[NBYTES]))[1];
+template <typename TYPE> char (&tbed_logfile_kind(TYPE *const &))[1];
+char (&tbed_logfile_kind(int))[2]; /* TBED_LOGFILE_NONE_ */
+#define TBED_LOGFILE_IS_FIXED_(text) (sizeof(tbed_logfile_kind(text)) == 2)
+#else
 #define TBED_LOGFILE_IS_FIXED_(text) (__builtin_constant_p(text) || __builtin_constant_p((text)[0]))
+#endif
 #else
 #define TBED_LOGFILE_CONTEXT_(instance, begun)                                                               \
     struct tbed_logfile_scope instance __attribute__((cleanup(tbed_logfile_close), unused)) = begun
@@ -219,7 +309,11 @@ constexpr const char *tbed_logfile_same(const char *text)
      __builtin_types_compatible_p(__typeof__(text) *, const char(*)[sizeof(text)]))
 #endif
 
+#if defined __cplusplus && __cplusplus < 201103L
+#define TBED_LOGFILE_NONE_ 0
+#else
 #define TBED_LOGFILE_NONE_ ((const char *)0)
+#endif
 
 /* Decided once, by the front end: the optimiser might find out more later. */
 #define TBED_LOGFILE_DECIDE_FIXED_(module, author, text)                                                     \
@@ -248,11 +342,13 @@ constexpr const char *tbed_logfile_same(const char *text)
         tbed_fixed_ ? &tbed_site_ : (struct tbed_logfile_site *)NULL;                                        \
     })
 
+#ifndef __cplusplus
 #define TBED_LOGFILE_OPEN_(module, author, name)                                                             \
     tbed_logfile_open(TBED_LOGFILE_SITE_(TBED_LOGFILE_SCOPE, module, author, name),                          \
                       TBED_LOGFILE_ARE_FIXED_(module, author, name) || !TBED_LOGFILE_HASLOGFILE()            \
                           ? (char *)NULL                                                                     \
                           : tbed_logfile_name_make(module, author, name))
+#endif
 
 /* A message without values is a text, which is not formatted; with values it is a format. */
 #define TBED_LOGFILE_SEND_(scope, module, author, ...)                                                       \
@@ -268,10 +364,17 @@ constexpr const char *tbed_logfile_same(const char *text)
 
 #define TBED_LOGFILE_SEND_FORMAT_(scope, module, author, ...)                                                \
     do {                                                                                                     \
+        TBED_FORMAT_CHECK_(__VA_ARGS__);                                                                     \
+        TBED_LOGFILE_SEND_UNCHECKED_(scope, module, author, __VA_ARGS__);                                    \
+    } while (0)
+
+#if !defined __cplusplus || __cplusplus >= 201103L
+#define TBED_LOGFILE_SEND_UNCHECKED_(scope, module, author, ...)                                             \
+    do {                                                                                                     \
         struct tbed_logfile_site *const tbed_at_ =                                                           \
             TBED_LOGFILE_SITE_(TBED_LOGFILE_FORMAT, module, author, TBED_FIRST_(__VA_ARGS__));               \
         struct tbed_logfile_site tbed_made_;                                                                 \
-        TBED_FORMAT_CHECK_(__VA_ARGS__);                                                                     \
+        TBED_FORMAT_REFUSE_(TBED_FIRST_(__VA_ARGS__));                                                       \
         if (tbed_logfile_enter())                                                                            \
             TBED_MESSAGE_(tbed_do_logfile,                                                                   \
                           TBED_LOGFILE_HERE_(TBED_LOGFILE_FORMAT, module, author, TBED_FIRST_(__VA_ARGS__)), \
@@ -293,6 +396,59 @@ constexpr const char *tbed_logfile_same(const char *text)
                             scope, tbed_is_text_ ? 0 : 1,                                                    \
                             tbed_is_text_ ? tbed_value_none() : tbed_value_text(text), TBED_NONE_6_);        \
     } while (0)
+
+#else
+/* The place's descriptor, or 'made' if it is of another text or a part is made at run time. */
+TBED_INLINE struct tbed_logfile_site *tbed_logfile_find(struct tbed_logfile_site *site,
+                                                        struct tbed_logfile_site *made, bool is_fixed,
+                                                        enum tbed_logfile_kind kind, const char *module,
+                                                        const char *author, const char *text,
+                                                        const char *function, const char *file, uint32_t line)
+{
+    if (is_fixed && !TBED_UNLIKELY(__atomic_load_n(&site->site.text, __ATOMIC_ACQUIRE) != text))
+        return site;
+    if (is_fixed && tbed_logfile_fill(site, kind, module, author, text, function, file, line))
+        return site;
+    return made != NULL ? tbed_logfile_make(made, kind, module, author, text) : NULL;
+}
+
+TBED_INLINE void tbed_logfile_send_text(struct tbed_logfile_site *site,
+                                        const struct tbed_logfile_scope *scope, const char *module,
+                                        const char *author, const char *text)
+{
+    struct tbed_logfile_site made;
+    if (site != NULL)
+        tbed_do_logfile(site, scope, 0, tbed_value_none(), TBED_NONE_6_);
+    else
+        tbed_do_logfile(tbed_logfile_make(&made, TBED_LOGFILE_FORMAT, module, author, "%s"), scope, 1,
+                        tbed_value_text(text), TBED_NONE_6_);
+}
+
+#define TBED_LOGFILE_FIND_(made, kind, module, author, text)                                                 \
+    tbed_logfile_find(&tbed_logfile_place<__COUNTER__>::site, made,                                          \
+                      TBED_LOGFILE_IS_FIXED_(module) && TBED_LOGFILE_IS_FIXED_(author) &&                    \
+                          TBED_LOGFILE_IS_FIXED_(text),                                                      \
+                      kind, module, author, text, __builtin_FUNCTION(), __FILE__, __LINE__)
+
+#define TBED_LOGFILE_SEND_UNCHECKED_(scope, module, author, ...)                                             \
+    do {                                                                                                     \
+        struct tbed_logfile_site tbed_made_;                                                                 \
+        TBED_FORMAT_REFUSE_(TBED_FIRST_(__VA_ARGS__));                                                       \
+        if (tbed_logfile_enter())                                                                            \
+            TBED_MESSAGE_(tbed_do_logfile,                                                                   \
+                          TBED_LOGFILE_FIND_(&tbed_made_, TBED_LOGFILE_FORMAT, module, author,               \
+                                             TBED_FIRST_(__VA_ARGS__)),                                      \
+                          scope, __VA_ARGS__);                                                               \
+    } while (0)
+
+#define TBED_LOGFILE_SEND_TEXT_(scope, module, author, text)                                                 \
+    do {                                                                                                     \
+        if (tbed_logfile_enter())                                                                            \
+            tbed_logfile_send_text(TBED_LOGFILE_FIND_((struct tbed_logfile_site *)NULL, TBED_LOGFILE_TEXT,   \
+                                                      module, author, text),                                 \
+                                   scope, module, author, text);                                             \
+    } while (0)
+#endif
 
 /* ---- Scopes ---- */
 
@@ -334,6 +490,20 @@ constexpr const char *tbed_logfile_same(const char *text)
     TBED_LOGFILE_PRODUCT_TRACE_AUTHOR(TBED_LOGFILE_NONE_, TBED_LOGFILE_NONE_, __VA_ARGS__)
 #define TBED_LOGFILE_PRODUCT_TRACE_AUTHOR(module, author, ...)                                               \
     TBED_LOGFILE_SEND_((const struct tbed_logfile_scope *)NULL, module, author, __VA_ARGS__)
+
+/*
+ * For code that formats lines of the log itself: up to 4,095 bytes, of which a newline at the end is not recorded. "{ NAME"
+ * begins a scope, "} NAME" ends the thread's innermost scope of that name, "| NAME : message" and "| : message" are
+ * messages, and so is anything else. The first function expects a time and the number of a thread in front, which it leaves out.
+ */
+#ifdef __cplusplus
+extern "C" {
+#endif
+void tbed_logfile_write(const char *format, ...);
+void tbed_logfile_write_long(const char *format, ...);
+#ifdef __cplusplus
+}
+#endif
 
 /* Whether a trace is running. */
 #define TBED_LOGFILE_HASLOGFILE() TBED_IS_ON(default)

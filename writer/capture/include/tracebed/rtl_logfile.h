@@ -7,12 +7,17 @@
  * starts recording. Macros with a number take exactly that many values; those without take a text, which is not formatted.
  *
  * Differences from the originals: each macro is one statement and records one event, arguments are evaluated only while a
- * trace is running, and contexts exist in C too. There is no rtl_logfile_trace() and no rtl_logfile_longTrace().
+ * trace is running, and contexts exist in C too. C++98 and later. <rtl/logfile.hxx> brings in <sal/types.h> and
+ * <rtl/string.hxx>, as the original did; those of a program that has its own take precedence if its -I stands first.
  *
  * SPDX-License-Identifier: MIT
  */
 #ifndef TRACEBED_RTL_LOGFILE_H
 #define TRACEBED_RTL_LOGFILE_H
+
+#if defined __cplusplus && __cplusplus < 201703L
+#pragma GCC system_header /* logfile.h is written for C++17 */
+#endif
 
 #include <tracebed/logfile.h>
 
@@ -24,12 +29,19 @@ namespace rtl
 class Logfile : public tbed_logfile_context
 {
   public:
-    explicit Logfile(const tbed_logfile_scope &begun) noexcept : tbed_logfile_context(begun) {}
-    explicit Logfile(const char *text) noexcept : Logfile(nullptr, nullptr, text) {}
-    Logfile(const char *project, const char *author, const char *text) noexcept
-        : tbed_logfile_context(tbed_logfile_open(
-              nullptr, TBED_LOGFILE_HASLOGFILE() ? tbed_logfile_name_make(project, author, text) : nullptr))
+    explicit Logfile(const tbed_logfile_scope &begun) TBED_LOGFILE_NOEXCEPT_ : tbed_logfile_context(begun) {}
+    explicit Logfile(const char *text) TBED_LOGFILE_NOEXCEPT_
+        : tbed_logfile_context(tbed_logfile_open_dynamic(NULL, NULL, text))
     {
+    }
+    Logfile(const char *project, const char *author, const char *text) TBED_LOGFILE_NOEXCEPT_
+        : tbed_logfile_context(tbed_logfile_open_dynamic(project, author, text))
+    {
+    }
+    /* "" if no trace was running when the object was made. */
+    const char *getName()
+    {
+        return tbed_logfile_scope_name(this);
     }
 };
 
@@ -42,13 +54,23 @@ class Logfile : public tbed_logfile_context
     TBED_LOGFILE_PRODUCT_CONTEXT_AUTHOR(instance, project, author, name)
 #endif
 
+/* As with the originals, a format is not compared with its values: "0x%X" with a pointer prints its low 32 bits. */
+#define TBED_RTL_SEND_    TBED_LOGFILE_SEND_UNCHECKED_
+#define TBED_RTL_NOWHERE_ ((const struct tbed_logfile_scope *)0)
+
+/* A text with what the macros write before it, or without; see logfile.h. */
+#define rtl_logfile_trace        tbed_logfile_write
+#define rtl_logfile_longTrace    tbed_logfile_write_long
 #define rtl_logfile_hasLogFile() TBED_LOGFILE_HASLOGFILE()
 #define RTL_LOGFILE_HASLOGFILE() TBED_LOGFILE_HASLOGFILE()
 
-#define RTL_LOGFILE_PRODUCT_TRACE(string)                  TBED_LOGFILE_PRODUCT_TRACE(string)
-#define RTL_LOGFILE_PRODUCT_TRACE1(frmt, arg1)             TBED_LOGFILE_PRODUCT_TRACE(frmt, arg1)
-#define RTL_LOGFILE_PRODUCT_TRACE2(frmt, arg1, arg2)       TBED_LOGFILE_PRODUCT_TRACE(frmt, arg1, arg2)
-#define RTL_LOGFILE_PRODUCT_TRACE3(frmt, arg1, arg2, arg3) TBED_LOGFILE_PRODUCT_TRACE(frmt, arg1, arg2, arg3)
+#define RTL_LOGFILE_PRODUCT_TRACE(string) TBED_LOGFILE_PRODUCT_TRACE(string)
+#define RTL_LOGFILE_PRODUCT_TRACE1(frmt, arg1)                                                               \
+    TBED_RTL_SEND_(TBED_RTL_NOWHERE_, TBED_LOGFILE_NONE_, TBED_LOGFILE_NONE_, frmt, arg1)
+#define RTL_LOGFILE_PRODUCT_TRACE2(frmt, arg1, arg2)                                                         \
+    TBED_RTL_SEND_(TBED_RTL_NOWHERE_, TBED_LOGFILE_NONE_, TBED_LOGFILE_NONE_, frmt, arg1, arg2)
+#define RTL_LOGFILE_PRODUCT_TRACE3(frmt, arg1, arg2, arg3)                                                   \
+    TBED_RTL_SEND_(TBED_RTL_NOWHERE_, TBED_LOGFILE_NONE_, TBED_LOGFILE_NONE_, frmt, arg1, arg2, arg3)
 #define RTL_LOGFILE_PRODUCT_CONTEXT(instance, name)                                                          \
     TBED_RTL_CONTEXT_(instance, TBED_LOGFILE_NONE_, TBED_LOGFILE_NONE_, name)
 #define RTL_LOGFILE_PRODUCT_CONTEXT_AUTHOR(instance, project, author, name)                                  \
@@ -56,11 +78,11 @@ class Logfile : public tbed_logfile_context
 #define RTL_LOGFILE_PRODUCT_CONTEXT_TRACE(instance, message)                                                 \
     TBED_LOGFILE_PRODUCT_CONTEXT_TRACE(instance, message)
 #define RTL_LOGFILE_PRODUCT_CONTEXT_TRACE1(instance, frmt, arg1)                                             \
-    TBED_LOGFILE_PRODUCT_CONTEXT_TRACE(instance, frmt, arg1)
+    TBED_RTL_SEND_(&(instance), TBED_LOGFILE_NONE_, TBED_LOGFILE_NONE_, frmt, arg1)
 #define RTL_LOGFILE_PRODUCT_CONTEXT_TRACE2(instance, frmt, arg1, arg2)                                       \
-    TBED_LOGFILE_PRODUCT_CONTEXT_TRACE(instance, frmt, arg1, arg2)
+    TBED_RTL_SEND_(&(instance), TBED_LOGFILE_NONE_, TBED_LOGFILE_NONE_, frmt, arg1, arg2)
 #define RTL_LOGFILE_PRODUCT_CONTEXT_TRACE3(instance, frmt, arg1, arg2, arg3)                                 \
-    TBED_LOGFILE_PRODUCT_CONTEXT_TRACE(instance, frmt, arg1, arg2, arg3)
+    TBED_RTL_SEND_(&(instance), TBED_LOGFILE_NONE_, TBED_LOGFILE_NONE_, frmt, arg1, arg2, arg3)
 
 #ifdef TIMELOG
 #define RTL_LOGFILE_CONTEXT(instance, name) RTL_LOGFILE_PRODUCT_CONTEXT(instance, name)
@@ -80,11 +102,11 @@ class Logfile : public tbed_logfile_context
 #define RTL_LOGFILE_TRACE_AUTHOR(project, author, string)                                                    \
     TBED_LOGFILE_PRODUCT_TRACE_AUTHOR(project, author, string)
 #define RTL_LOGFILE_TRACE_AUTHOR1(project, author, frmt, arg1)                                               \
-    TBED_LOGFILE_PRODUCT_TRACE_AUTHOR(project, author, frmt, arg1)
+    TBED_RTL_SEND_(TBED_RTL_NOWHERE_, project, author, frmt, arg1)
 #define RTL_LOGFILE_TRACE_AUTHOR2(project, author, frmt, arg1, arg2)                                         \
-    TBED_LOGFILE_PRODUCT_TRACE_AUTHOR(project, author, frmt, arg1, arg2)
+    TBED_RTL_SEND_(TBED_RTL_NOWHERE_, project, author, frmt, arg1, arg2)
 #define RTL_LOGFILE_TRACE_AUTHOR3(project, author, frmt, arg1, arg2, arg3)                                   \
-    TBED_LOGFILE_PRODUCT_TRACE_AUTHOR(project, author, frmt, arg1, arg2, arg3)
+    TBED_RTL_SEND_(TBED_RTL_NOWHERE_, project, author, frmt, arg1, arg2, arg3)
 #else
 #define RTL_LOGFILE_CONTEXT(instance, name)                                ((void)0)
 #define RTL_LOGFILE_CONTEXT_AUTHOR(instance, project, author, name)        ((void)0)
