@@ -63,6 +63,9 @@ enum functions_kind {
     FUNCTIONS_AT_ENTRY, /* the call is the function's first instruction, or behind its mark for indirect jumps */
     FUNCTIONS_BEHIND_FRAME, /* mcount: the frame pointer is set up */
     FUNCTIONS_BEFORE_ENTRY, /* the call is before the function, whose first two bytes jump to it */
+    FUNCTIONS_BEHIND_PUSH,  /* gcc has pushed the static chain of a nested function */
+    FUNCTIONS_REALIGNED, /* mcount in a function that aligned its stack: what is behind the frame is a copy, r10 leads
+                               to the return address */
     FUNCTIONS_KIND_COUNT,
     FUNCTIONS_THROUGH_STUB =
         FUNCTIONS_KIND_COUNT, /* no call: the function comes next (writer/capture/libcalls) */
@@ -80,7 +83,8 @@ void functions_return_trampoline(void);
 
 /* What the entry trampoline leaves on the stack. */
 struct functions_entered {
-    uint64_t general[9];      /* rdi, rsi, rdx, rcx, r8, r9, rax, r10, r11 */
+    uint64_t general[9]; /* rdi, rsi, rdx, rcx, r8, r9, rax, r10, r11 */
+#define FUNCTIONS_R10 7
     uintptr_t frame;          /* rbp */
     uint64_t what;            /* distance; kind << 16 */
     uintptr_t return_address; /* into the function */

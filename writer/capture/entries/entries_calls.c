@@ -15,6 +15,7 @@
 #pragma GCC target("general-regs-only")
 #endif
 #include <stdint.h>
+#include <string.h>
 
 #include "writer/capture/entries/entries.h"
 
@@ -71,26 +72,35 @@ static inline enum functions_kind kind_of(const struct functions_entered *entere
 }
 
 /*
- * The function's address. If the call was not patched, its code is looked at: it is six bytes long if it takes its address
- * from memory, and may be behind a mark for indirect jumps. A call of mcount is somewhere in the beginning of its function.
+ * The call was not patched: its code says what it is. It is six bytes long if it takes its address from memory, and may be
+ * behind a mark for indirect jumps, or behind 'push %r10'. A call of mcount is somewhere in the beginning of its function.
  */
+static void look_at_call(struct functions_entered *entered)
+{
+    static const uint8_t mark[] = {0xF3, 0x0F, 0x1E, 0xFA}, push[] = {0x41, 0x52};
+    const uint8_t *behind = (const uint8_t *)entered->return_address;
+    const uint8_t *call = behind - (behind[-5] == 0xE8 ? 5 : 6), *function = call;
+    if (kind_of(entered) == FUNCTIONS_AT_ENTRY && memcmp(function - sizeof push, push, sizeof push) == 0) {
+        function -= sizeof push;
+        entered->what = (uint64_t)FUNCTIONS_BEHIND_PUSH << 16;
+    }
+    if (kind_of(entered) != FUNCTIONS_BEHIND_FRAME && memcmp(function - sizeof mark, mark, sizeof mark) == 0)
+        function -= sizeof mark;
+    entered->what |= (uint64_t)(behind - function);
+}
+
 static inline uintptr_t function_of(const struct functions_entered *entered)
 {
-    uint64_t distance = entered->what & 0xFFFF;
-    const uint8_t *behind = (const uint8_t *)entered->return_address;
-    if (kind_of(entered) == FUNCTIONS_THROUGH_STUB)
-        return entered->return_address;
-    if (distance != 0)
-        return entered->return_address - distance;
-    const uint8_t *call = behind - (behind[-5] == 0xE8 ? 5 : 6);
-    bool is_marked = kind_of(entered) == FUNCTIONS_AT_ENTRY && call[-4] == 0xF3 && call[-3] == 0x0F &&
-                     call[-2] == 0x1E && call[-1] == 0xFA;
-    return (uintptr_t)call - (is_marked ? 4 : 0);
+    return entered->return_address - (entered->what & 0xFFFF);
 }
 
 static inline uintptr_t *place_of(struct functions_entered *entered)
 {
-    return kind_of(entered) == FUNCTIONS_BEHIND_FRAME ? (uintptr_t *)entered->frame + 1 : entered->place;
+    if (TBED_UNLIKELY(kind_of(entered) == FUNCTIONS_BEHIND_FRAME))
+        return (uintptr_t *)entered->frame + 1;
+    if (TBED_UNLIKELY(kind_of(entered) == FUNCTIONS_REALIGNED))
+        return (uintptr_t *)entered->general[FUNCTIONS_R10] - 1;
+    return entered->place + (kind_of(entered) == FUNCTIONS_BEHIND_PUSH);
 }
 
 static inline uintptr_t stack_of(const uintptr_t *place)
@@ -118,9 +128,13 @@ bool functions_entered_quickly(struct functions_entered *entered)
         entered->return_address += 2; /* behind the jump to the call */
     if (TBED_UNLIKELY(return_trampoline == 0))
         return true;
+    /* If it was patched or has a stub, it was chosen. */
+    bool is_known = (entered->what & 0xFFFF) != 0 || kind_of(entered) == FUNCTIONS_THROUGH_STUB;
+    if (TBED_UNLIKELY(!is_known))
+        look_at_call(entered);
     uintptr_t *place = place_of(entered), function = function_of(entered);
     struct functions_cell *cell = functions_cell_find((uintptr_t)place);
-    if (TBED_UNLIKELY(cell == NULL || is_replaced(place) || functions_has_arguments) ||
+    if (TBED_UNLIKELY(cell == NULL || !is_known || is_replaced(place) || functions_has_arguments) ||
         TBED_UNLIKELY(!functions_try_enter(function, stack_of(place))))
         return false;
     replace(cell, function, place);

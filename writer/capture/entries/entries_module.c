@@ -62,8 +62,7 @@ static void take_section(struct functions_module *module, const char *name, cons
                                    : strcmp(name, "__mcount_loc") == 0               ? &module->hook_calls
                                    : strcmp(name, "xray_instr_map") == 0             ? &module->xray
                                                                                      : NULL;
-    if (to != NULL && found.address % sizeof(uintptr_t) == 0 &&
-        is_in_segment(module->info, PF_R, found.address, found.nbytes))
+    if (to != NULL && is_in_segment(module->info, PF_R, found.address, found.nbytes))
         *to = found;
 }
 

@@ -1,8 +1,8 @@
 /*
  * Code near the modules: a patched place calls an address at most 2 GB away.
  *
- * A page has an entry for each kind of place and distance to the function's beginning: it pushes them and jumps to the
- * trampoline. A page serves all modules in its reach, and stays.
+ * A piece has an entry for each kind of place and distance to the function's beginning: it pushes them and jumps to the
+ * trampoline. A piece serves all modules in its reach, and stays.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,7 +16,7 @@
 #define PAGE_COUNT   64
 #define ENTRY_NBYTES 16u
 #define ENTRY_COUNT  (FUNCTIONS_KIND_COUNT * FUNCTIONS_DISTANCE_MAX)
-#define PAGE_NBYTES  4096u
+#define PAGE_NBYTES  8192u
 #define REACH        ((uintptr_t)0x70000000)
 #define STEP         ((uintptr_t)1 << 20)
 
@@ -74,7 +74,7 @@ static void *page_at(uintptr_t address)
 static uint8_t *page_find(uintptr_t address)
 {
     uint8_t *page = NULL;
-    address &= ~(uintptr_t)(PAGE_NBYTES - 1);
+    address &= ~(uintptr_t)0xFFFF;
     for (uintptr_t away = PAGE_NBYTES; page == NULL && away < REACH && away < address; away += STEP)
         page = page_at(address - away);
     for (uintptr_t away = 64 * STEP; page == NULL && away < REACH; away += STEP)

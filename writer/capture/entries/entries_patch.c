@@ -131,11 +131,26 @@ static void patch(void *context, const struct functions_site *site)
         patching->refused_count++;
 }
 
-static int patch_module(struct dl_phdr_info *info, size_t nbytes, void *unused)
+/* What has been looked at: the loader adds at the end of its list. */
+static size_t known_count;
+static uint64_t known_removals;
+
+struct round {
+    size_t count;  /* so far */
+    bool is_whole; /* something was removed: looks at all */
+};
+
+static int patch_module(struct dl_phdr_info *info, size_t nbytes, void *context)
 {
+    struct round *round = context;
     struct patching patching = {.info = info};
     (void)nbytes;
-    (void)unused;
+    if (round->count == 0) {
+        round->is_whole = known_removals != info->dlpi_subs;
+        known_removals = info->dlpi_subs;
+    }
+    if (round->count++ < known_count && !round->is_whole)
+        return 0;
     patching.refused_count += functions_sites_each(info, patch, &patching);
     if (patching.is_writable || patching.has_failed)
         protect(info, PROT_READ | PROT_EXEC);
@@ -144,22 +159,30 @@ static int patch_module(struct dl_phdr_info *info, size_t nbytes, void *unused)
 
 /* ---- All of them ---- */
 
-void functions_patch_loaded(void)
+/* The loader calls for one thread at a time. */
+static void patch_all(void)
 {
-    dl_iterate_phdr(patch_module, NULL);
+    struct round round = {0, false};
+    dl_iterate_phdr(patch_module, &round);
+    known_count = round.count;
 }
 
-/* Behind that of the filter, before those of the program. */
-__attribute__((constructor(102))) static void start(void)
+void functions_patch_loaded(void)
 {
     struct functions_signals signals;
     uint8_t guard = preload_thread.guard;
     int saved_errno = errno;
     functions_signals_block(&signals);
     preload_guard_set(&preload_thread, PRELOAD_APART);
-    if (functions_entries_prepare((uintptr_t)functions_return_trampoline))
-        functions_patch_loaded();
+    patch_all();
     preload_guard_set(&preload_thread, guard);
     functions_signals_restore(&signals);
     errno = saved_errno;
+}
+
+/* Behind that of the filter, before those of the program. */
+__attribute__((constructor(102))) static void start(void)
+{
+    if (functions_entries_prepare((uintptr_t)functions_return_trampoline))
+        functions_patch_loaded();
 }

@@ -113,19 +113,26 @@ static bool patchable_at(const struct functions_module *module, uintptr_t addres
     return true;
 }
 
+/* These sections may be at odd addresses. */
+static uintptr_t listed(struct functions_section section, size_t index)
+{
+    uintptr_t address;
+    memcpy(&address, (const uint8_t *)section.address + index * sizeof address, sizeof address);
+    return address;
+}
+
 static void find_patchable(struct search *search)
 {
     struct functions_section section = search->module.patchable;
-    const uintptr_t *list = (const uintptr_t *)section.address;
-    size_t count = section.nbytes / sizeof *list, before;
+    size_t count = section.nbytes / sizeof(uintptr_t), before;
     uint32_t behind = UINT32_MAX;
     struct functions_site site;
     for (size_t i = 0; i < count; i++)
-        if (patchable_at(&search->module, list[i], &site, &before) && site.nbytes < behind)
+        if (patchable_at(&search->module, listed(section, i), &site, &before) && site.nbytes < behind)
             behind = site.nbytes;
     for (size_t i = 0; i < count; i++) {
-        if (!patchable_at(&search->module, list[i], &site, &before)) {
-            search->unusable_count += !is_patched(&search->module, list[i]);
+        if (!patchable_at(&search->module, listed(section, i), &site, &before)) {
+            search->unusable_count += !is_patched(&search->module, listed(section, i));
             continue;
         }
         site.nbytes = behind;
@@ -151,13 +158,15 @@ static void find_xray(struct search *search)
 {
     static const uint8_t sled[] = {0xEB, 0x09};
     struct functions_section section = search->module.xray;
-    const struct xray_entry *list = (const struct xray_entry *)section.address;
-    for (size_t i = 0; i < section.nbytes / sizeof *list; i++) {
-        if (list[i].kind != XRAY_ENTRY && list[i].kind != XRAY_ENTRY_ARGS)
+    struct xray_entry entry;
+    for (size_t i = 0; i < section.nbytes / sizeof entry; i++) {
+        uintptr_t at = section.address + i * sizeof entry;
+        memcpy(&entry, (const void *)at, sizeof entry);
+        if (entry.kind != XRAY_ENTRY && entry.kind != XRAY_ENTRY_ARGS)
             continue;
-        uintptr_t address = (uintptr_t)&list[i].address + (uintptr_t)list[i].address;
-        uintptr_t function = (uintptr_t)&list[i].function + (uintptr_t)list[i].function;
-        bool is_code = list[i].version == 2 && function <= address &&
+        uintptr_t address = at + (uintptr_t)entry.address;
+        uintptr_t function = at + offsetof(struct xray_entry, function) + (uintptr_t)entry.function;
+        bool is_code = entry.version == 2 && function <= address &&
                        functions_module_has_code(&search->module, function, address - function + XRAY_NBYTES);
         if (is_code && memcmp((void *)address, sled, sizeof sled) == 0)
             found(search,
@@ -193,9 +202,19 @@ static uint32_t hook_call_nbytes(const struct functions_module *module, uintptr_
     return 0;
 }
 
-static bool is_at_entry(uintptr_t function, uintptr_t address)
+static enum functions_kind kind_of_call(uintptr_t function, uintptr_t address)
 {
-    return address == function || (address == function + sizeof mark && is_marked((void *)function));
+    static const uint8_t push[] = {0x41, 0x52};                      /* push %r10 */
+    static const uint8_t realign[] = {0x4C, 0x8D, 0x54, 0x24, 0x08}; /* lea 8(%rsp), %r10 */
+    const uint8_t *code = (const uint8_t *)function;
+    code += is_marked(code) ? sizeof mark : 0;
+    if ((uintptr_t)code == address)
+        return FUNCTIONS_AT_ENTRY;
+    if ((uintptr_t)code + sizeof push == address && memcmp(code, push, sizeof push) == 0)
+        return FUNCTIONS_BEHIND_PUSH;
+    if (memcmp(code, realign, sizeof realign) == 0)
+        return FUNCTIONS_REALIGNED;
+    return FUNCTIONS_BEHIND_FRAME;
 }
 
 static bool hook_at(struct search *search, uintptr_t function, uintptr_t address)
@@ -208,20 +227,19 @@ static bool hook_at(struct search *search, uintptr_t function, uintptr_t address
         memcmp((void *)address, nop, sizeof nop) == 0)
         nbytes = sizeof nop;
     if (nbytes > 0)
-        found(search, &(struct functions_site){address, function, nbytes, is_call,
-                                               is_at_entry(function, address) ? FUNCTIONS_AT_ENTRY
-                                                                              : FUNCTIONS_BEHIND_FRAME});
+        found(search,
+              &(struct functions_site){address, function, nbytes, is_call, kind_of_call(function, address)});
     return nbytes > 0;
 }
 
 static void find_listed_hooks(struct search *search)
 {
     struct functions_section section = search->module.hook_calls;
-    const uintptr_t *list = (const uintptr_t *)section.address;
-    for (size_t i = 0; i < section.nbytes / sizeof *list; i++) {
-        uintptr_t function = functions_module_function(&search->module, list[i]);
-        if (function == 0 || !hook_at(search, function, list[i]))
-            search->unusable_count += !is_patched(&search->module, list[i]);
+    for (size_t i = 0; i < section.nbytes / sizeof(uintptr_t); i++) {
+        uintptr_t address = listed(section, i),
+                  function = functions_module_function(&search->module, address);
+        if (function == 0 || !hook_at(search, function, address))
+            search->unusable_count += !is_patched(&search->module, address);
     }
 }
 

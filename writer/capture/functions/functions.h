@@ -146,7 +146,7 @@ void functions_signals_restore(const struct functions_signals *old);
 
 /*
  * A function is entered or left through a patched place; 'stack' is where its return address is stored, with
- * FUNCTIONS_EXACT. The first two do the usual case: they use no vector registers. False: nothing was done, and the other ones have to be called.
+ * FUNCTIONS_EXACT. The first two do the usual case, of chosen functions: they use no vector registers. False: nothing was done, and the other ones have to be called.
  */
 bool functions_try_enter(uintptr_t function, uintptr_t stack);
 bool functions_try_exit(uintptr_t function, uintptr_t stack);
@@ -223,6 +223,11 @@ void functions_scopes_leave(struct functions_thread *frames);
 void functions_trigger(struct functions_thread *frames, const struct launch_plan_function *planned,
                        uint32_t depth);
 bool functions_triggers_allow(const struct functions_thread *frames);
+
+/* ---- functions_jumps.c ---- */
+
+/* The function of this name that 'caller' would have called without us; remembered in '*kept'. */
+void *functions_real(void **kept, const char *name, const void *caller);
 
 /* ---- functions_leave.c ---- */
 

@@ -299,7 +299,7 @@ bool functions_try_enter(uintptr_t function, uintptr_t stack)
 {
     struct preload_thread *thread = &preload_thread;
     struct functions_thread *frames = &functions_thread;
-    if (TBED_UNLIKELY(functions_is_selective || !hook_begin(thread)))
+    if (TBED_UNLIKELY(functions_is_limited || !hook_begin(thread)))
         return false;
     bool is_stored = enter_quickly(thread, frames, function, stack);
     if (!is_stored)

@@ -107,7 +107,7 @@ static void *find_for(const char *name, const void *caller)
     return found;
 }
 
-static void *find(void **kept, const char *name, const void *caller)
+void *functions_real(void **kept, const char *name, const void *caller)
 {
     void *found = __atomic_load_n(kept, __ATOMIC_ACQUIRE);
     if (found != NULL)
@@ -128,7 +128,7 @@ static void *find(void **kept, const char *name, const void *caller)
     {                                                                                                        \
         static void *kept;                                                                                   \
         void (*real)(struct __jmp_buf_tag *, int);                                                           \
-        void *address = find(&kept, #name, __builtin_return_address(0));                                     \
+        void *address = functions_real(&kept, #name, __builtin_return_address(0));                           \
         TO_FUNCTION(real, address);                                                                          \
         jump(buffer);                                                                                        \
         real(buffer, value);                                                                                 \
@@ -152,7 +152,8 @@ void _Unwind_SetIP(struct _Unwind_Context *context, uintptr_t pc)
     void (*real_set)(struct _Unwind_Context *, uintptr_t);
     uintptr_t (*real_get)(struct _Unwind_Context *);
     const void *caller = __builtin_return_address(0);
-    void *set = find(&kept_set, "_Unwind_SetIP", caller), *get = find(&kept_get, "_Unwind_GetCFA", caller);
+    void *set = functions_real(&kept_set, "_Unwind_SetIP", caller),
+         *get = functions_real(&kept_get, "_Unwind_GetCFA", caller);
     TO_FUNCTION(real_set, set);
     TO_FUNCTION(real_get, get);
     real_set(context, pc);

@@ -27,7 +27,7 @@ __asm__(".text\n"
         "    endbr64\n"
         "    pushq functions_stub_targets + 8 * stub(%rip)\n"
         "    .cfi_adjust_cfa_offset 8\n"
-        "    pushq $3 << 16\n"
+        "    pushq $5 << 16\n"
         "    .cfi_adjust_cfa_offset 8\n"
         "    jmp functions_entry_trampoline\n"
         "    .cfi_adjust_cfa_offset -16\n"
@@ -35,7 +35,7 @@ __asm__(".text\n"
         ".endr\n"
         "    .cfi_endproc\n"
         ".size functions_stubs, . - functions_stubs\n");
-_Static_assert(FUNCTIONS_THROUGH_STUB == 3 && FUNCTIONS_STUBS_MAX == 8192, "as in the code above");
+_Static_assert(FUNCTIONS_THROUGH_STUB == 5 && FUNCTIONS_STUBS_MAX == 8192, "as in the code above");
 
 static uint32_t stub_count;
 

@@ -24,7 +24,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PLAIN    __attribute__((no_instrument_function, noinline, unused)) static
+#if defined(__clang__)
+#define NO_PLACE no_instrument_function, patchable_function_entry(0, 0), xray_never_instrument
+#elif defined(__x86_64__)
+#define NO_PLACE no_instrument_function, patchable_function_entry(0, 0)
+#else
+#define NO_PLACE no_instrument_function
+#endif
+#define PLAIN    __attribute__((NO_PLACE, noinline, unused)) static
 #define FUNCTION __attribute__((noinline))
 
 #define LOG_COUNT  (4u << 20)

@@ -164,7 +164,7 @@ def write_program(path, count, dice, cpp, body):
     if cpp:
         lines += ["struct guard { int depth; FUNCTION PLAINLY guard(int at) : depth(at) {} FUNCTION ~guard()"]
         lines += ["{ landed_before(depth); entered(GUARD); if (may_call()) { } leaving(GUARD); } };"]
-        lines[-2] = lines[-2].replace("PLAINLY", "__attribute__((no_instrument_function))")
+        lines[-2] = lines[-2].replace("PLAINLY", "__attribute__((NO_PLACE))")
         lines.insert(-2, "PLAIN void landed_before(int depth) { if (self.depth != depth) landed(depth); }")
     for n in range(count):
         kind = dice.choice(CPP_BODIES if cpp else C_BODIES)
@@ -182,12 +182,14 @@ def write_program(path, count, dice, cpp, body):
 
 
 class Program:
+    HOOKS = ("-finstrument-functions",)
+
     def __init__(self, folder, name, compiler, flags, count=300, seed=1, body=RUN):
         cpp = compiler.endswith("++")
         source = os.path.join(folder, name + (".cc" if cpp else ".c"))
         self.folder, self.path = folder, os.path.join(folder, name)
         self.names = write_program(source, count, random.Random(seed), cpp, body)
-        command = [compiler, *flags, "-w", "-D_GNU_SOURCE", "-finstrument-functions", "-pthread"]
+        command = [compiler, *flags, "-w", "-D_GNU_SOURCE", *self.HOOKS, "-pthread"]
         subprocess.run([*command, source, "-o", self.path], check=True)
         self.starts, self.symbols = self.read_symbols()
 
@@ -198,7 +200,7 @@ class Program:
         program.folder, program.path, program.names = folder, os.path.join(folder, name), []
         with open(program.path + ".c", "w", encoding="utf-8") as file:
             file.write(text)
-        command = ["gcc", "-O2", "-w", "-finstrument-functions", program.path + ".c", "-o", program.path]
+        command = ["gcc", "-O2", "-w", *cls.HOOKS, program.path + ".c", "-o", program.path]
         subprocess.run(command, check=True)
         program.starts, program.symbols = program.read_symbols()
         return program
