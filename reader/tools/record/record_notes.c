@@ -167,6 +167,27 @@ static void tell_libcalls(const char *path, const struct launch_note *list, size
                           list[i].count, list[i].count == 1 ? "" : "s", list[i].name);
 }
 
+static const char *patch_trouble(int32_t reason)
+{
+    if (reason > 0)
+        return strerror(reason);
+    return reason == LAUNCH_UNPATCHED_NO_ROOM ? "there is no room for a call at their entries"
+                                              : "return addresses cannot be replaced in this process";
+}
+
+static void tell_unpatched(const char *path, const struct launch_note *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct launch_note *note = &list[i];
+        if (note->kind == LAUNCH_NOTE_UNPATCHED && note->status > 0)
+            tool_complain("%s: %s: %" PRIu32 " function%s could not be patched: %s", path, note->name,
+                          note->status, note->status == 1 ? "" : "s", patch_trouble(note->system_errno));
+        else if (note->kind == LAUNCH_NOTE_UNPATCHED)
+            tool_complain("%s: %s: functions were not patched: %s", path, note->name,
+                          patch_trouble(note->system_errno));
+    }
+}
+
 bool record_notes_tell(const char *path, const struct launch_notes *notes)
 {
     struct launch_note list[LAUNCH_NOTES_MAX];
@@ -175,5 +196,6 @@ bool record_notes_tell(const char *path, const struct launch_notes *notes)
     tell_unplanned(path, notes, list, count);
     tell_left_out(path, notes);
     tell_libcalls(path, list, count);
+    tell_unpatched(path, list, count);
     return tell_not_started(path, list, count) > 0;
 }

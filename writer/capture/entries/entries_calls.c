@@ -16,6 +16,8 @@
 #endif
 #include <stdint.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "writer/capture/entries/entries.h"
 
@@ -28,7 +30,8 @@ uint32_t functions_saved_nbytes = 512, functions_saved_mask;
 /* ---- What the processor has to save ---- */
 
 #if defined(__x86_64__)
-#define STATES_SAVED 0xE7u /* x87, SSE, AVX, AVX-512 */
+#define ARCH_SHSTK_STATUS 0x5005
+#define STATES_SAVED      0xE7u /* x87, SSE, AVX, AVX-512 */
 
 static void cpuid(uint32_t leaf, uint32_t part, uint32_t ret[4])
 {
@@ -52,14 +55,26 @@ static void find_saved(void)
             functions_saved_nbytes = facts[0] + facts[1];
     }
 }
+
+/* The processor would compare return addresses with those on a stack of its own. */
+static bool has_shadow_stack(void)
+{
+    uint64_t features = 0;
+    return syscall(SYS_arch_prctl, ARCH_SHSTK_STATUS, &features) == 0 && features != 0;
+}
 #else
+static bool has_shadow_stack(void)
+{
+    return false;
+}
+
 static void find_saved(void) {}
 #endif
 
 bool functions_entries_prepare(uintptr_t trampoline)
 {
     find_saved();
-    bool is_prepared = functions_shadow_prepare();
+    bool is_prepared = !has_shadow_stack() && functions_shadow_prepare();
     __atomic_store_n(&return_trampoline, is_prepared ? trampoline : 0, __ATOMIC_RELEASE);
     return is_prepared;
 }

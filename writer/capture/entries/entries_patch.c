@@ -13,12 +13,14 @@
 #include <unistd.h>
 
 #include "writer/capture/entries/entries.h"
+#include "writer/capture/launch/launch.h"
 
 /* ---- One place ---- */
 
 struct patching {
     size_t patched_count, refused_count;
     bool is_writable, has_failed;
+    int system_errno; /* of making it writable */
     const struct dl_phdr_info *info;
 };
 
@@ -109,6 +111,7 @@ static bool make_writable(struct patching *patching)
     if (!patching->is_writable && !patching->has_failed) {
         patching->is_writable = protect(patching->info, PROT_READ | PROT_WRITE | PROT_EXEC);
         patching->has_failed = !patching->is_writable;
+        patching->system_errno = patching->has_failed ? errno : LAUNCH_UNPATCHED_NO_ROOM;
     }
     return patching->is_writable;
 }
@@ -129,6 +132,15 @@ static void patch(void *context, const struct functions_site *site)
         patching->patched_count++;
     else
         patching->refused_count++;
+}
+
+/* 'tracebed record' says it at the end. */
+static void tell(const struct dl_phdr_info *info, size_t count, int reason)
+{
+    bool has_name = info != NULL && info->dlpi_name != NULL && info->dlpi_name[0] != '\0';
+    struct launch_note note = {
+        .kind = LAUNCH_NOTE_UNPATCHED, .status = (uint32_t)count, .system_errno = reason};
+    launch_note_add(launch_notes_find(), &note, has_name ? info->dlpi_name : program_invocation_name);
 }
 
 /* What has been looked at: the loader adds at the end of its list. */
@@ -154,6 +166,8 @@ static int patch_module(struct dl_phdr_info *info, size_t nbytes, void *context)
     patching.refused_count += functions_sites_each(info, patch, &patching);
     if (patching.is_writable || patching.has_failed)
         protect(info, PROT_READ | PROT_EXEC);
+    if (patching.refused_count > 0)
+        tell(info, patching.refused_count, patching.system_errno);
     return 0;
 }
 
@@ -183,6 +197,9 @@ void functions_patch_loaded(void)
 /* Behind that of the filter, before those of the program. */
 __attribute__((constructor(102))) static void start(void)
 {
+    launch_notes_remember();
     if (functions_entries_prepare((uintptr_t)functions_return_trampoline))
         functions_patch_loaded();
+    else
+        tell(NULL, 0, LAUNCH_UNPATCHED_NOT_PREPARED);
 }

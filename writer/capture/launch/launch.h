@@ -61,8 +61,13 @@ enum launch_note_kind {
     LAUNCH_NOTE_SANDBOX,     /* it was started inside a sandbox */
     LAUNCH_NOTE_UNPLANNED, /* a module whose functions could not be chosen; 'status' is an enum launch_plan_status */
     LAUNCH_NOTE_LIBCALLS, /* a module some of whose calls of library functions could not be recorded */
+    LAUNCH_NOTE_UNPATCHED, /* 'status' functions of a module could not be patched; 'system_errno' as below */
     LAUNCH_NOTE_KIND_COUNT,
 };
+
+/* Why: the error of making the code writable, or one of these. */
+#define LAUNCH_UNPATCHED_NO_ROOM      0
+#define LAUNCH_UNPATCHED_NOT_PREPARED (-1) /* return addresses cannot be replaced; 'status' is 0 */
 
 #define LAUNCH_NOTES_MAX     63
 #define LAUNCH_NOTE_NAME_MAX 231

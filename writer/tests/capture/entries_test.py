@@ -5,7 +5,7 @@ programs of functions_test.py against their own logs, and programs that check th
     python3 writer/tests/capture/entries_test.py [NAME...]
 
 Check: entries-random test_random_programs
-Check: entries-shapes test_shapes test_signals test_threads test_filters test_libraries
+Check: entries-shapes test_shapes test_signals test_threads test_filters test_libraries test_no_room
 Needs: $b/programs
 Slow: compiles and runs two dozen programs
 
@@ -320,6 +320,19 @@ def test_filters(folder):
         wanted = [name for name in told if name[1:].startswith("f1")]
         compare(wanted, traced, f"{compiler} {hooks}")
         expect(len(wanted) == len(traced) > 0, f"{hooks}: {len(wanted)}, {len(traced)}")
+
+
+def test_no_room(folder):
+    """What cannot be patched runs on, and is counted."""
+    if not list(ways()):
+        return
+    path = os.path.join(folder, "small")
+    text = "__attribute__((noinline)) int f(int n) { return n + 1; } int main(int n, char **v) { return f(n) - 2; }"
+    command = ["gcc", "-O1", "-fpatchable-function-entry=3", "-xc", "-", "-o", path]
+    subprocess.run(command, input=text, text=True, check=True)
+    command = [TRACEBED, "record", "-f", "-o", path + ".tbed", "--functions", path]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    expect(run.returncode == 0 and "2 functions could not be patched: there is no room" in run.stderr, run.stderr)
 
 
 LIBRARIES = r"""
