@@ -60,7 +60,7 @@ enum launch_note_kind {
     LAUNCH_NOTE_ENVIRONMENT, /* it was started without our environment */
     LAUNCH_NOTE_SANDBOX,     /* it was started inside a sandbox */
     LAUNCH_NOTE_UNPLANNED, /* a module whose functions could not be chosen; 'status' is an enum launch_plan_status */
-    LAUNCH_NOTE_LIBCALLS, /* a module some of whose calls of library functions could not be recorded */
+    LAUNCH_NOTE_LIBCALLS,  /* a module some of whose calls of library functions could not be recorded */
     LAUNCH_NOTE_UNPATCHED, /* 'status' functions of a module could not be patched; 'system_errno' as below */
     LAUNCH_NOTE_KIND_COUNT,
 };
