@@ -172,6 +172,9 @@ struct functions_values {
 
 extern bool functions_has_arguments; /* those of some functions are recorded */
 
+/* True: nothing of what this function is given, or returns, is recorded. False: perhaps something is. */
+bool functions_has_none(uintptr_t function, bool is_result);
+
 /*
  * Begins and ends a span with what its function was given and returns, as far as that is described. The caller is inside
  * preload_enter(), with signals blocked.

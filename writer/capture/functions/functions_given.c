@@ -64,9 +64,30 @@ static const struct launch_arguments *arguments_of(struct preload_thread *thread
     if (known->key == key)
         return known->arguments;
     preload_location_at(thread, function); /* makes the module known */
-    known->arguments = planned_arguments(function);
+    const struct launch_arguments *arguments = planned_arguments(function);
+    known->key = 0;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    known->arguments = arguments;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     known->key = key_of(function);
-    return known->arguments;
+    return arguments;
+}
+
+/*
+ * Signals are not blocked here: a handler may replace the entry, so its key is compared before and after its content is read.
+ */
+bool functions_has_none(uintptr_t function, bool is_result)
+{
+    const struct known *known = &known_functions[(function ^ function >> 6) % KNOWN_COUNT];
+    uint64_t key = key_of(function);
+    if (__atomic_load_n(&known->key, __ATOMIC_RELAXED) != key)
+        return false;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    const struct launch_arguments *arguments = __atomic_load_n(&known->arguments, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&known->key, __ATOMIC_RELAXED) != key)
+        return false;
+    return arguments == NULL || (is_result ? arguments->result_count : arguments->argument_count) == 0;
 }
 
 /* ---- Spans ---- */

@@ -322,7 +322,7 @@ static void enter_given(const struct functions_values *values)
 
 void functions_enter(const struct functions_values *values)
 {
-    if (functions_has_arguments && !tbed_is_sandboxed())
+    if (functions_has_arguments && !functions_has_none(values->function, false) && !tbed_is_sandboxed())
         enter_given(values);
     else
         enter(values->function, values->stack);
@@ -459,7 +459,8 @@ void functions_exit(const struct functions_values *values)
 {
     struct preload_thread *thread = &preload_thread;
     bool is_ended = false;
-    if (functions_has_arguments && values->general != NULL && !tbed_is_sandboxed() && hook_begin(thread)) {
+    if (functions_has_arguments && values->general != NULL && !functions_has_none(values->function, true) &&
+        !tbed_is_sandboxed() && hook_begin(thread)) {
         is_ended = end_given(thread, &functions_thread, values);
         preload_leave(thread);
     }
