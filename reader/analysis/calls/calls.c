@@ -78,7 +78,9 @@ static int compare_calls(const struct order *order, const struct tbed_call *a, c
         result = compare_u64(a->stream, b->stream);
     if (result == 0)
         result = compare_u64(a->end_tick, b->end_tick);
-    return result != 0 ? result : compare_u64(a->id, b->id);
+    if (result == 0)
+        result = compare_u64(a->id, b->id);
+    return result != 0 ? result : compare_u64(a->is_open, b->is_open);
 }
 
 static bool is_left_out(const struct order *order, const struct tbed_call *call)

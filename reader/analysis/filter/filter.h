@@ -55,7 +55,7 @@ struct tbed_filter {
     size_t ranges_count;
     struct number_map ranges_of; /* by stream */
     bool has_ranges;             /* they have been found: the condition applies */
-    bool has_whole_spans;        /* atomic; there are spans that need not nest */
+    bool has_unnested;           /* atomic; there are spans that need not nest */
 };
 
 /* What a filter asks of an id. */

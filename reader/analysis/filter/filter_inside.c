@@ -56,8 +56,8 @@ static bool search_stream(const struct search *search, uint32_t stream, struct f
     tbed_filter_blocks(filter, filter->reader, stream, &first, &count);
     for (size_t i = first; fine && i < first + count; i++) {
         enum tbed_status status = tbed_block_spans_read(&spans, i);
-        if (status == TBED_OK && spans.whole_count > 0)
-            __atomic_store_n(&search->filter->has_whole_spans, true, __ATOMIC_RELAXED);
+        if (status == TBED_OK && (spans.whole_count > 0 || spans.back.crosses))
+            __atomic_store_n(&search->filter->has_unnested, true, __ATOMIC_RELAXED);
         fine = status != TBED_ERR_MEMORY && (status != TBED_OK || take_spans(filter, &spans, ranges));
     }
     tbed_block_spans_free(&spans);

@@ -164,7 +164,7 @@ enum filter_begin tbed_filter_takes_begin(const struct tbed_filter *filter, cons
         /* A span that begins within one on the stack ends within it. */
         bool is_within = (span->begin_tick > range->begin && span->begin_tick < range->end) ||
                          tbed_filter_ask(filter, FILTER_INSIDE, span->id);
-        if (filter->has_whole_spans || !is_within)
+        if (filter->has_unnested || !is_within)
             return FILTER_BEGIN_END;
     }
     return filter->minimum > 0 ? FILTER_BEGIN_LONG : FILTER_BEGIN_IN;

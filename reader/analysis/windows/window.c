@@ -248,7 +248,9 @@ static int compare_parts(const void *left, const void *right)
         return a->begin_tick < b->begin_tick ? -1 : 1;
     if (a->end_tick != b->end_tick)
         return a->end_tick < b->end_tick ? -1 : 1;
-    return a->id < b->id ? -1 : a->id > b->id;
+    if (a->id != b->id)
+        return a->id < b->id ? -1 : 1;
+    return a->count < b->count ? -1 : a->count > b->count;
 }
 
 static bool are_in_order(const struct tbed_window_part *parts, size_t count)

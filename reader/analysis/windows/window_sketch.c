@@ -221,25 +221,38 @@ static void put(const struct window_job *job, struct window_piece *piece, const 
 
 enum fate { GOES_ON, ENDED, HIDDEN };
 
+static bool is_same(const struct window_stored *a, const struct window_stored *b)
+{
+    return a->begin_tick == b->begin_tick && a->id == b->id;
+}
+
+/*
+ * Whether 'next' stores the span at a lower depth, because a span around it has ended before it. Of spans that look alike,
+ * the outer ones go on.
+ */
+static bool has_moved_up(const struct window_header *header, size_t at, const struct window_header *next)
+{
+    const struct window_stored *span = &header->spans.items[at];
+    size_t alike = 1;
+    for (size_t i = at; i-- > 0 && header->spans.items[i].begin_tick >= span->begin_tick;)
+        alike += is_same(&header->spans.items[i], span);
+    for (size_t i = 0; i < next->spans.count && next->deep + i < header->deep + at; i++)
+        if (next->deep + i >= header->deep && is_same(&next->spans.items[i], span) && --alike == 0)
+            return true;
+    return false;
+}
+
 /* What 'next' says about a span of 'header'. HIDDEN: it is too deep for 'next' to store it. */
 static enum fate fate_of(const struct window_header *header, size_t at, const struct window_header *next)
 {
     uint64_t depth = header->deep + at;
-    if (next == NULL || next->depth == 0)
+    if (next == NULL)
         return ENDED;
-    depth = depth < next->depth ? depth : next->depth - 1u;
-    if (depth < next->deep || depth - next->deep >= next->spans.count)
-        return header->deep + at < next->depth ? HIDDEN : ENDED;
-    const struct window_stored *span = &header->spans.items[at];
-    /* Usually at the same depth; at a lower one if a span around it has ended before it. */
-    for (size_t i = (size_t)(depth - next->deep) + 1; i-- > 0;) {
-        const struct window_stored *other = &next->spans.items[i];
-        if (span->begin_tick == other->begin_tick && span->id == other->id)
-            return GOES_ON;
-        if (other->begin_tick < span->begin_tick)
-            break;
-    }
-    return ENDED;
+    if (depth < next->depth && (depth < next->deep || depth - next->deep >= next->spans.count))
+        return HIDDEN;
+    if (depth < next->depth && is_same(&header->spans.items[at], &next->spans.items[depth - next->deep]))
+        return GOES_ON;
+    return has_moved_up(header, at, next) ? GOES_ON : ENDED;
 }
 
 /* Reads when the spans end that go on at most to the end of the block. */

@@ -42,7 +42,7 @@ struct tbed_call {
 
 /*
  * Finds the first 'count' spans in this order, and stores them in 'calls', which has room for as many. Equal ones come in order
- * of begin, then stream, then end, then id, whatever the number of threads. '*found_ret' is how many were stored, and
+ * of begin, then stream, then end, then id, those that never ended last, whatever the number of threads. '*found_ret' is how many were stored, and
  * '*total_ret' how many spans the filter takes, also those that the order leaves out; both may be NULL. A span whose begin is not known is not found.
  *
  * Memory grows with 'count', and with the spans that are open at one time.

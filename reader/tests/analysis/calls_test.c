@@ -33,7 +33,9 @@ static int compare(const void *left, const void *right)
         return a->stream < b->stream ? -1 : 1;
     if (a->end != b->end)
         return a->end < b->end ? -1 : 1;
-    return (a->id > b->id) - (a->id < b->id);
+    if (a->id != b->id)
+        return a->id < b->id ? -1 : 1;
+    return a->is_open - b->is_open;
 }
 
 /* 'list' are those that the order takes, of 'all'. */

@@ -75,8 +75,9 @@ static int compare_parts(const void *left, const void *right)
                                 {a->depth, b->depth},
                                 {a->begin_tick, b->begin_tick},
                                 {a->end_tick, b->end_tick},
-                                {a->id, b->id}};
-    for (size_t i = 0; i < 5; i++)
+                                {a->id, b->id},
+                                {a->count, b->count}};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (keys[i][0] != keys[i][1])
             return keys[i][0] < keys[i][1] ? -1 : 1;
     return 0;
