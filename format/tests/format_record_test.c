@@ -129,6 +129,8 @@ static void counted_items_fit_in_the_record(void **state)
             put(counted[i].count_offset, count);
             for (uint32_t at = 0; counted[i].type == 13 && at < fitting; at++)
                 put(fixed + 8 * at + 4, 0x20000001); /* no parent */
+            for (uint32_t at = 0; counted[i].type == 17 && at < fitting; at++)
+                put(fixed + 8 * at, 0x20000001); /* no place */
             if (counted[i].type == 4 && count <= fitting)
                 expect(head, TBED_ERR_RECORD_FIELD, count); /* at most 64 */
             else
@@ -146,6 +148,8 @@ static void counted_items_fit_in_the_record(void **state)
                 put(counted[i].count_offset, (uint32_t)item); /* it is behind the last one */
                 for (uint32_t at = 0; counted[i].type == 13 && at < 3; at++)
                     put(fixed + 8 * at + 4, 0x20000001);
+                for (uint32_t at = 0; counted[i].type == 17 && at < 3; at++)
+                    put(fixed + 8 * at, 0x20000001);
                 put(offset, range->most + 1);
                 expect(head, TBED_OK, 0);
                 put(counted[i].count_offset, (uint32_t)item + 1);

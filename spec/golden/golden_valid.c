@@ -259,7 +259,7 @@ static void write_events(const char *folder)
     golden_counts(&file, 3, 1, 1);
     golden_shut(&file);
     golden_file_write(&file, folder, "events");
-    golden_expect(folder, "valid/events - 2 0 193");
+    golden_expect(folder, "valid/events - 2 0 198");
 }
 
 /* ---- strings.tbed: every kind of string, and every way in which an id has no meaning ---- */

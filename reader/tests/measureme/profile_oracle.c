@@ -396,7 +396,18 @@ static void check_strings(const struct oracle *oracle, const struct mm_file *fil
 
 /* ---- Ids ---- */
 
-/* The address that the last valid record for the id has; 0: none. */
+/* Does the first string begin as METADATA does? */
+static bool starts_with_metadata(const struct oracle *oracle)
+{
+    static const char *const starts[] = {"{ \"start_time\":", "{\"start_time\":"};
+    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++)
+        if (oracle->nbytes[1] >= 8 + strlen(starts[i]) &&
+            memcmp(oracle->streams[1] + 8, starts[i], strlen(starts[i])) == 0)
+            return true;
+    return false;
+}
+
+/* The address that the last valid record for the id has, or METADATA without one; 0: none. */
 static uint64_t address_of(const struct oracle *oracle, uint64_t id)
 {
     size_t nbytes = oracle->version == 9 ? 16 : 8, width = nbytes / 2;
@@ -410,6 +421,8 @@ static uint64_t address_of(const struct oracle *oracle, uint64_t id)
             address < oracle->nbytes[1])
             found = address;
     }
+    if (found == 0 && oracle->version >= 4 && id == 100000001 && starts_with_metadata(oracle))
+        return 8;
     return found;
 }
 

@@ -488,7 +488,7 @@ static void *end_elsewhere(void *scope)
     return NULL;
 }
 
-static void an_end_is_only_where_its_begin_was(void **state)
+static void an_end_is_only_in_the_trace_of_its_begin(void **state)
 {
     (void)state;
     struct tbed_logfile_scope before = {0}, between = {0}, elsewhere = {0};
@@ -507,6 +507,7 @@ static void an_end_is_only_where_its_begin_was(void **state)
     expect_lines(first, "1 | before : is known\n1 { between\n");
     expect_lines(second, "1 { elsewhere\n"
                          "2 | : elsewhere\n"
+                         "2 } elsewhere\n" /* by the thread that ends it */
                          "2 | : still here\n"
                          "1 | between : is known\n");
 }
@@ -605,7 +606,7 @@ int main(void)
         cmocka_unit_test(a_message_may_be_in_any_scope),
         cmocka_unit_test(the_documents_examples_give_its_lines),
         cmocka_unit_test(off_records_and_evaluates_nothing),
-        cmocka_unit_test(an_end_is_only_where_its_begin_was),
+        cmocka_unit_test(an_end_is_only_in_the_trace_of_its_begin),
         cmocka_unit_test(the_place_in_the_program_is_told),
         cmocka_unit_test(a_forked_child_is_a_process_of_its_own),
         cmocka_unit_test(a_killed_program_loses_nothing),
