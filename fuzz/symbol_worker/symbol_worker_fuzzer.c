@@ -23,10 +23,11 @@
 #include "fuzz/support/scratch.h"
 #include "reader/symbols/debug/symbol_table.h"
 #include "reader/symbols/process/symbol_worker.h"
+#include "writer/capture/launch/launch_arguments.h"
 
 #define HERE "/dev/shm/tracebed-fuzz-XXXXXX"
 
-enum { WANT_FETCHED = 8, PCS_MAX = 300, PATH_NBYTES = 512, FILE_NBYTES_MAX = 65536 };
+enum { WANT_FETCHED = 64, PCS_MAX = 300, PATH_NBYTES = 512, FILE_NBYTES_MAX = 65536 };
 
 enum place { MODULE, BY_BUILD_ID, LINKED, LINKED_HIDDEN, LINKED_ELSEWHERE, FETCHED, SHARED, SPLIT, PLACES };
 
@@ -212,6 +213,39 @@ static void check_place(const char **at, const char *end, const struct symbol *s
     }
 }
 
+static const char *cut_text(const char **at, const char *end)
+{
+    const char *zero = memchr(*at, 0, (size_t)(end - *at));
+    REQUIRE(zero != NULL);
+    return cut(at, end, (size_t)(zero - *at) + 1);
+}
+
+/* A description of arguments can be followed. */
+static void check_description(const char *bytes, size_t nbytes)
+{
+    struct launch_arguments *arguments = malloc(nbytes);
+    REQUIRE(nbytes <= LAUNCH_DESCRIPTION_NBYTES && arguments != NULL);
+    memcpy(arguments, bytes, nbytes);
+    REQUIRE(launch_arguments_check(arguments, nbytes) && arguments->nbytes == nbytes);
+    free(arguments);
+}
+
+static void check_function(const char **at, const char *end, const struct symbol *symbol)
+{
+    struct symbol_reply_function function;
+    memcpy(&function, cut(at, end, sizeof function), sizeof function);
+    REQUIRE(function.start == symbol->start && function.nbytes == symbol->end - symbol->start);
+    const char *name = cut_text(at, end);
+    REQUIRE(strlen(name) == symbol->name_nbytes && memcmp(name, symbol->name, symbol->name_nbytes) == 0);
+    cut_text(at, end);
+    cut_text(at, end);
+    const char *file = cut_text(at, end);
+    check_path(file, strlen(file));
+    REQUIRE(function.arguments_nbytes == 0 || (question.wants & SYMBOL_WANT_ARGUMENTS) != 0);
+    if (function.arguments_nbytes > 0)
+        check_description(cut(at, end, function.arguments_nbytes), function.arguments_nbytes);
+}
+
 static void check_answer(int fd, const struct symbol_table *table)
 {
     struct symbol_files_reply files;
@@ -225,6 +259,8 @@ static void check_answer(int fd, const struct symbol_table *table)
     REQUIRE(bytes != NULL);
     take(fd, bytes, (size_t)reply.nbytes);
     const char *at = bytes, *end = bytes + reply.nbytes;
+    for (size_t i = 0; i < table->count && (question.wants & SYMBOL_WANT_LIST) != 0; i++)
+        check_function(&at, end, &table->symbols[i]);
     for (size_t i = 0; i < question.pc_count; i++)
         check_place(&at, end, tbed_symbol_table_find(table, question.pcs[i]), question.pcs[i]);
     REQUIRE(at == end);

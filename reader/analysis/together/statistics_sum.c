@@ -160,8 +160,8 @@ static void join(void *rows, size_t *count, size_t row_nbytes, void (*add)(void 
     if (*count > 1)
         qsort(rows, *count, row_nbytes, compare_names);
     for (size_t i = 0; i < *count; i++) {
-        char *last = base + (kept - 1) * row_nbytes, *row = base + i * row_nbytes;
-        if (kept > 0 && compare_names(last, row) == 0)
+        char *row = base + i * row_nbytes, *last = kept > 0 ? base + (kept - 1) * row_nbytes : NULL;
+        if (last != NULL && compare_names(last, row) == 0)
             add(last, row);
         else
             memmove(base + kept++ * row_nbytes, row, row_nbytes);
