@@ -11,12 +11,15 @@ from=build/release
 version=$(sed -n 's/^#define TBED_VERSION_STRING "\(.*\)"/\1/p' format/include/tracebed/format.h)
 
 install -d "$to$prefix/bin" "$to$prefix/include/tracebed" "$to$libdir/pkgconfig" "$to$prefix/lib/tracebed" \
-    "$to$prefix/share/doc/tracebed" "$to$prefix/include/tracebed/openoffice/rtl"
+    "$to$prefix/share/doc/tracebed"
 install -m 755 "$from/tracebed" "$to$prefix/bin/"
 install -m 644 format/include/tracebed/*.h writer/include/tracebed/*.h writer/include/tracebed/*.hpp \
     writer/capture/include/tracebed/*.h reader/include/tracebed/*.h \
     reader/exchange/include/tracebed/*.h "$to$prefix/include/tracebed/"
-install -m 644 writer/capture/include/openoffice/rtl/* "$to$prefix/include/tracebed/openoffice/rtl/"
+for folder in rtl sal; do
+    install -d "$to$prefix/include/tracebed/openoffice/$folder"
+    install -m 644 writer/capture/include/openoffice/$folder/* "$to$prefix/include/tracebed/openoffice/$folder/"
+done
 install -m 644 "$from/libtracebed.a" "$from/libtracebed_nonshared.a" "$from/libtracebed-reader.a" "$to$libdir/"
 for library in libtracebed libtracebed-reader; do
     install -m 755 "$from/$library.so.0" "$to$libdir/$library.so.$version"
