@@ -304,7 +304,7 @@ static void facts_of_ours(struct rtl_export *export)
 static void shift_header(struct rtl_export *export, uint64_t first_ms)
 {
     char(*numbers)[RTL_HEADER_NMAX] = export->facts.numbers;
-    const char *point = strchr(numbers[0], '.');
+    const char *point = strpbrk(numbers[0], ".,");
     if (point == NULL || numbers[1][0] == '\0')
         return;
     int64_t us = strtoll(numbers[0], NULL, 10) * US_PER_S + strtoll(point + 1, NULL, 10) +

@@ -39,7 +39,7 @@ struct track_slot {
 };
 
 struct ids {
-    uint32_t ms, line, foreign, cut, orphan, late, pair;
+    uint32_t ms, line, header, foreign, cut, orphan, late, pair;
 };
 
 /* When scopes that had already left the stack ended, by their ordinals. */
@@ -58,6 +58,8 @@ struct log {
     const struct late_ends *known; /* found by the first pass, sorted */
     struct late_ends found;
     struct rtl_facts facts;
+    char numbers[3][RTL_HEADER_NMAX]; /* of the header, also from lines that end with CR and LF */
+    const char *header_end;
     struct ids ids;
     TBED_VECTOR(struct track) tracks;
     TBED_HASHMAP(struct track_slot) track_numbers; /* by tid */
@@ -285,14 +287,29 @@ static bool end_scope(struct log *log, struct track *track, struct taken *taken,
     return true;
 }
 
+static bool ends_with(const struct rtl_line *line, const char *text, size_t nbytes)
+{
+    return line->nbytes > nbytes && memcmp(line->rest + line->nbytes - nbytes, text, nbytes) == 0;
+}
+
+/* The document has a colon after a scope's name, as before a message; the program does not write it. */
+static void leave_colon_out(struct taken *taken)
+{
+    size_t nbytes = ends_with(&taken->line, " : ", 3) ? 3 : ends_with(&taken->line, " :", 2) ? 2 : 0;
+    taken->line.nbytes -= nbytes;
+    taken->keeps_bytes |= nbytes > 0;
+}
+
 static bool give_begin(struct log *log, struct track *track, struct taken *taken, bool has_own_time)
 {
+    leave_colon_out(taken);
     struct rtl_scope scope = {.name = tbed_rtl_name_intern(log->names, taken->line.rest, taken->line.nbytes)};
     return scope.name != RTL_NAME_NONE && begin_scope(log, track, taken, has_own_time, &scope);
 }
 
 static bool give_end(struct log *log, struct track *track, struct taken *taken, bool has_own_time)
 {
+    leave_colon_out(taken);
     uint32_t name = tbed_rtl_name_intern(log->names, taken->line.rest, taken->line.nbytes);
     if (name == RTL_NAME_NONE)
         return false;
@@ -326,17 +343,29 @@ static bool is_open(const void *context, uint32_t name)
     return tbed_rtl_scope_is_open(names->scopes, names->thread, name);
 }
 
+/* A message without a scope may name its function itself: "MODULE (AUTHOR) FUNCTION : text" or "::FUNCTION : text". */
+static size_t nameless_context(const struct rtl_line *line)
+{
+    struct tbed_rtl_fields fields = {{NULL, 0}, {NULL, 0}, {NULL, 0}};
+    size_t nbytes = tbed_rtl_message_fields(line->rest + 2, line->nbytes - 2, &fields);
+    return nbytes > 0 ? nbytes - 3 : 0;
+}
+
 /* False: no memory. */
 static bool take_apart(struct log *log, const struct track *track, struct taken *taken, struct said *said)
 {
     const struct rtl_line *line = &taken->line;
     struct rtl_text rest = {line->rest, line->nbytes};
     struct open_names names = {log->scopes, number_of(log, track)};
-    size_t name_nbytes = 0, at = 0;
+    size_t name_nbytes = 0, from = 0, at = 0;
     bool is_nameless = line->nbytes >= 2 && memcmp(line->rest, ": ", 2) == 0;
     said->has_context = false;
     if (is_nameless) {
-        at = 2;
+        from = at = 2;
+        name_nbytes = nameless_context(line);
+        said->has_context = name_nbytes > 0;
+        taken->keeps_bytes |= said->has_context;
+        at += said->has_context ? name_nbytes + 3 : 0;
     } else if (tbed_rtl_name_split(log->names, is_open, &names, &rest, &name_nbytes)) {
         at = name_nbytes + 3;
         said->has_context = true;
@@ -346,7 +375,7 @@ static bool take_apart(struct log *log, const struct track *track, struct taken 
         name_nbytes = 0;
     }
     said->text = (struct rtl_text){line->rest + at, line->nbytes - at};
-    said->context = tbed_rtl_name_intern(log->names, line->rest, name_nbytes);
+    said->context = tbed_rtl_name_intern(log->names, line->rest + from, name_nbytes);
     if (said->context == RTL_NAME_NONE)
         return false;
     taken->keeps_bytes |=
@@ -466,7 +495,7 @@ static bool take_line(struct log *log, const char *at, const char *next, const c
                       bool is_long)
 {
     struct taken taken = {.bytes = at, .nbytes = (size_t)(next - at)};
-    bool is_cut = next == end && next[-1] != '\n' && !is_truncated;
+    bool is_cut = next == end && next[-1] != '\n' && !is_truncated, is_header = at < log->header_end;
     if (is_cut && tbed_rtl_header_parse(RTL_TRAILER, at, taken.nbytes, log->facts.numbers[RTL_TRAILER]))
         return true;
     log->report->line_count++;
@@ -474,8 +503,9 @@ static bool take_line(struct log *log, const char *at, const char *next, const c
     bool is_line = !is_long && tbed_rtl_line_parse(at, nbytes, &taken.line);
     if (!is_cut && is_line)
         return give_line(log, &taken);
-    count(log, is_long ? TBED_RTL_ODD_LONG : is_cut ? TBED_RTL_ODD_CUT : TBED_RTL_ODD_FOREIGN);
-    give_bytes(log, &taken, is_cut ? log->ids.cut : log->ids.foreign);
+    if (!is_header)
+        count(log, is_long ? TBED_RTL_ODD_LONG : is_cut ? TBED_RTL_ODD_CUT : TBED_RTL_ODD_FOREIGN);
+    give_bytes(log, &taken, is_header ? log->ids.header : is_cut ? log->ids.cut : log->ids.foreign);
     return true;
 }
 
@@ -485,8 +515,7 @@ static bool take_line(struct log *log, const char *at, const char *next, const c
  * Reads the header's numbers. Returns the end of those header lines that are exact; the others are kept like other
  * lines.
  */
-static const char *take_header(struct rtl_facts *facts, char numbers[3][RTL_HEADER_NMAX], const char *at,
-                               const char *end)
+static const char *take_header(struct log *log, const char *at, const char *end)
 {
     const char *exact = at;
     for (unsigned which = 0; which < 3; which++) {
@@ -494,30 +523,30 @@ static const char *take_header(struct rtl_facts *facts, char numbers[3][RTL_HEAD
         if (newline == NULL)
             break;
         bool has_return = newline > at && newline[-1] == '\r';
-        if (!tbed_rtl_header_parse(which, at, (size_t)(newline - at) - has_return, numbers[which]))
+        if (!tbed_rtl_header_parse(which, at, (size_t)(newline - at) - has_return, log->numbers[which]))
             continue;
         if (exact == at && !has_return) {
-            memcpy(facts->numbers[which], numbers[which], RTL_HEADER_NMAX);
+            memcpy(log->facts.numbers[which], log->numbers[which], RTL_HEADER_NMAX);
             exact = newline + 1;
         }
         at = newline + 1;
+        log->header_end = at;
     }
     return exact;
 }
 
 static int64_t start_ns(char numbers[3][RTL_HEADER_NMAX])
 {
-    const char *point = strchr(numbers[0], '.');
+    const char *point = strpbrk(numbers[0], ".,"); /* as the program's locale has it */
     if (point == NULL)
         return 0;
     int64_t seconds = strtoll(numbers[0], NULL, 10), microseconds = strtoll(point + 1, NULL, 10);
     return seconds * NS_PER_S + microseconds * 1000 - strtoll(numbers[1], NULL, 10) * RTL_NS_PER_MS;
 }
 
-static enum tbed_status open_trace(struct log *log, int fd, char numbers[3][RTL_HEADER_NMAX],
-                                   struct tbed_error *error)
+static enum tbed_status open_trace(struct log *log, int fd, struct tbed_error *error)
 {
-    unsigned long pid = strtoul(numbers[2], NULL, 10);
+    unsigned long pid = strtoul(log->numbers[2], NULL, 10);
     struct tbed_writer_options options = {
         .size = sizeof options,
         .process_name = "",
@@ -525,7 +554,7 @@ static enum tbed_status open_trace(struct log *log, int fd, char numbers[3][RTL_
         .given_ticks = true,
         .given_ticks_per_second = NS_PER_S,
         .given_resolution_ns = RTL_NS_PER_MS,
-        .given_realtime_ns = start_ns(numbers),
+        .given_realtime_ns = start_ns(log->numbers),
     };
     return tbed_writer_open_fd(fd, &options, &log->writer, error);
 }
@@ -539,6 +568,7 @@ static void make_ids(struct log *log)
         size_t at;
     } texts[] = {{RTL_ARG_MS, offsetof(struct ids, ms)},
                  {RTL_ARG_LINE, offsetof(struct ids, line)},
+                 {"line of the header", offsetof(struct ids, header)},
                  {"no line of a log", offsetof(struct ids, foreign)},
                  {"cut line", offsetof(struct ids, cut)},
                  {"end without a begin", offsetof(struct ids, orphan)},
@@ -582,7 +612,7 @@ static void finish(struct log *log)
     struct tbed_import_report *report = log->report;
     char text[METADATA_NBYTES];
     for (unsigned which = 0; which < 3; which++)
-        report->odd_counts[TBED_RTL_ODD_HEADER] += log->facts.numbers[which][0] == '\0';
+        report->odd_counts[TBED_RTL_ODD_HEADER] += log->numbers[which][0] == '\0';
     report->odd_counts[TBED_RTL_ODD_TRAILER] += log->facts.numbers[RTL_TRAILER][0] == '\0';
     finish_scopes(log);
     report->odd_counts[TBED_RTL_ODD_UNCLOSED] = tbed_rtl_scopes_open_count(log->scopes);
@@ -606,11 +636,10 @@ static enum tbed_status import_once(const struct rtl_text *text, int fd, struct 
                                     struct tbed_error *error_ret)
 {
     struct log log = {.report = report, .known = known};
-    char numbers[3][RTL_HEADER_NMAX] = {{0}};
     const char *end = text->bytes + text->nbytes;
-    const char *lines = take_header(&log.facts, numbers, text->bytes, end);
+    const char *lines = take_header(&log, text->bytes, end);
     *report = (struct tbed_import_report){.kind = TBED_FOREIGN_RTL_LOG, .file_nbytes = text->nbytes};
-    enum tbed_status status = open_trace(&log, fd, numbers, error_ret);
+    enum tbed_status status = open_trace(&log, fd, error_ret);
     if (status != TBED_OK)
         return status;
     status = take_lines(&log, lines, end);

@@ -87,11 +87,11 @@ const char *const tbed_rtl_header_parts[4][2] = {
     {"closing log file at ", ""},
 };
 
-/* Is the number formatted like "%f", "%u" or (in the trailer) "%06u"? */
+/* Is the number formatted like "%f" (of any locale), "%u" or (in the trailer) "%06u"? */
 static bool is_number(unsigned which, const char *text, size_t nbytes)
 {
     size_t whole = which == 0 && nbytes > 7 ? nbytes - 7 : nbytes;
-    bool has_point = which != 0 || (nbytes > 7 && text[whole] == '.');
+    bool has_point = which != 0 || (nbytes > 7 && (text[whole] == '.' || text[whole] == ','));
     bool is_short = whole == 1 || (which == RTL_TRAILER && whole == 6);
     uint64_t value = 0;
     for (size_t i = 0; i < nbytes; i++)
@@ -167,7 +167,7 @@ static bool take_fact(unsigned which, const char **at, char number[RTL_HEADER_NM
         *at += 4;
         return true;
     }
-    size_t nbytes = **at == '"' ? strspn(*at + 1, "0123456789.") : 0;
+    size_t nbytes = **at == '"' ? strspn(*at + 1, "0123456789.,") : 0;
     if (nbytes >= RTL_HEADER_NMAX || !is_number(which, *at + 1, nbytes) || (*at)[nbytes + 1] != '"')
         return false;
     memcpy(number, *at + 1, nbytes);

@@ -15,13 +15,16 @@ NAMES = ["desktop (cd100003) ::Desktop::Init", "vcl (ss112471) ::SVMain", "a", "
          "unotools ( ??? ) ::SvtUndoOptions_Impl::ctor()", "::SplashScreen::setValue (lo119109)", "::CreateSalInstance",
          "linguistic: LngSvcMgr::SaveCfgSvcs - ReplaceSetProperties", "sfx2 (mv76033) Transfer_Impl, copying"]
 MESSAGES = ["value=20", "100%", "", "{ calc", "} calc", "c : d", "<- store config items", "PERFORMANCE - enter Main()",
-            "{ calc [n=1]", "} calc", "{   calc", "{", "}", "} creation", "{ creation ConfigItem [file=standard, mode=3]"]
+            "{ calc [n=1]", "} calc", "{   calc", "{", "}", "} creation", "{ creation ConfigItem [file=standard, mode=3]",
+            "desktop (cd100003) ::D::g : Startup finished", "vcl (ss112471) x : { calc", "vcl (ss112471) x : } calc",
+            "::D::g : c : d", ":: : x", "vcl (ss112471) : no function", "vcl ( x : y"]
 ODD_LINES = ["", "hello", "1 1 | : x", "000001 1 |", "000001 x | : y", "000001 1 | no separator", "| : x"]
 
 
 def make(chance):
     """The lines of a log, without newlines; some logs have some odd ones."""
     oddness = chance.choice([0, 0, 0.02, 0.2])
+    colon = chance.choice(["", "", " : ", " :"])  # the form of the document that describes such logs
     ms, threads, lines = chance.choice([0, 0, 4294967000]), chance.randint(1, 5), []
     opened = collections.defaultdict(list)
     for _ in range(chance.randint(0, 300)):
@@ -36,9 +39,9 @@ def make(chance):
             lines.append(prefix + "} " + chance.choice(NAMES))
         elif what < 0.3:
             scopes.append(chance.choice(NAMES))
-            lines.append(prefix + "{ " + scopes[-1])
+            lines.append(prefix + "{ " + scopes[-1] + colon)
         elif what < 0.6 and scopes:
-            lines.append(prefix + "} " + scopes.pop())
+            lines.append(prefix + "} " + scopes.pop() + colon)
         elif what < 0.9:
             lines.append(prefix + "| %s : %s" % (chance.choice(scopes + NAMES), chance.choice(MESSAGES)))
         else:
@@ -46,10 +49,17 @@ def make(chance):
     return lines
 
 
+def scope_name(rest):
+    match = re.fullmatch("(.+) : ?", rest)
+    return match[1] if match else rest
+
+
 def split(rest, scopes):
     """(context, text) of a message; None: it has no separator."""
     if rest.startswith(": "):
-        return "", rest[2:]
+        name, colon, text = rest[2:].partition(" : ")
+        is_function = colon and re.match(r"::|[^ ():][^ ()]* \([^)]*\) +[^ ]", name)
+        return (name, text) if is_function else ("", rest[2:])
     fits = [name for name in scopes if rest.startswith(name + " : ")]
     name = max(fits, key=len) if fits else rest.split(" : ")[0] if " : " in rest else None
     return None if name is None else (name, rest[len(name) + 3:])
@@ -128,6 +138,8 @@ def read(lines):
         else:
             odd["step" if ms > newest else "back"] += 1
         rest = rest or ""
+        if kind != "|":
+            rest = scope_name(rest)
         scope = thread.find(rest) if kind == "}" else None
         if kind == "{":
             events += thread.begin(Scope(rest))

@@ -135,6 +135,7 @@ def read(lines):
         thread, kind, rest = threads.setdefault(match[2], Thread()), match[3], match[4] or ""
         thread.last = now
         names = [scope.name[0] for scope in thread.objects]
+        rest = rest if kind == "|" else logs.scope_name(rest)
         if kind == "{":
             thread.begin((rest,), False, now)
         elif kind == "}" and rest in names:
