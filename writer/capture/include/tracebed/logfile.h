@@ -138,9 +138,9 @@ TBED_INLINE struct tbed_logfile_scope tbed_logfile_open(struct tbed_logfile_site
     return scope;
 }
 
-/* With any name. */
-TBED_INLINE struct tbed_logfile_scope tbed_logfile_open_dynamic(const char *module, const char *author,
-                                                                const char *name)
+/* With any name. Not inline: what is unusual must not keep the scope of a fixed name from being kept in registers. */
+TBED_OUTLINE struct tbed_logfile_scope tbed_logfile_open_dynamic(const char *module, const char *author,
+                                                                 const char *name)
 {
     bool is_on = tbed_category_generation(&tbed_category_default) != 0;
     return tbed_logfile_open(NULL, is_on ? tbed_logfile_name_make(module, author, name) : NULL);
@@ -218,7 +218,7 @@ struct tbed_logfile_context : tbed_logfile_scope {
         : tbed_logfile_scope(begun)
     {
     }
-    ~tbed_logfile_context()
+    __attribute__((always_inline)) ~tbed_logfile_context()
     {
         tbed_logfile_close(this);
     }
