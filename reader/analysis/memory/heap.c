@@ -16,12 +16,14 @@ void tbed_heap_open(struct heap *heap)
 {
     memset(heap, 0, sizeof *heap);
     tbed_live_map_open(&heap->live);
+    tbed_live_map_open(&heap->shrunk);
     tbed_given_map_open(&heap->given);
 }
 
 void tbed_heap_close(struct heap *heap)
 {
     tbed_live_map_close(&heap->live);
+    tbed_live_map_close(&heap->shrunk);
     tbed_given_map_close(&heap->given);
     tbed_mappings_close(&heap->mappings);
     tbed_lifetimes_close(&heap->lifetimes, heap->site_count);
@@ -90,6 +92,8 @@ void tbed_heap_finish(struct heap *heap)
         save_peak(heap, &heap->sites[i]);
     tbed_live_map_close(&heap->live);
     tbed_live_map_open(&heap->live);
+    tbed_live_map_close(&heap->shrunk);
+    tbed_live_map_open(&heap->shrunk);
     tbed_mappings_close(&heap->mappings);
     free(heap->site_places);
     heap->site_places = NULL;
@@ -143,13 +147,39 @@ static bool is_watched(const struct heap *heap)
     return heap->watch != NULL && heap->watch->ended != NULL;
 }
 
+/* What was ever allocated for a live block: its size, and what it has shrunk by. */
+static uint64_t allocated_nbytes(const struct heap *heap, const struct live_block *block)
+{
+    const struct live_block *shrunk = tbed_live_map_find(&heap->shrunk, block->address);
+    return block->nbytes + (shrunk != NULL ? shrunk->nbytes : 0);
+}
+
+/* False: no memory. */
+static bool note_shrunk(struct heap *heap, uint64_t address, uint64_t nbytes)
+{
+    if (!is_watched(heap))
+        return true;
+    struct live_block *shrunk = tbed_live_map_find(&heap->shrunk, address);
+    if (shrunk != NULL)
+        shrunk->nbytes += nbytes;
+    return shrunk != NULL ||
+           tbed_live_map_add(&heap->shrunk, &(struct live_block){.address = address, .nbytes = nbytes});
+}
+
+static void forget_shrunk(struct heap *heap, uint64_t address)
+{
+    struct live_block *shrunk = tbed_live_map_find(&heap->shrunk, address);
+    if (shrunk != NULL)
+        tbed_live_map_remove(&heap->shrunk, shrunk);
+}
+
 static void tell_block(const struct heap *heap, const struct live_block *block, uint64_t end_tick,
                        bool is_replaced, bool is_temporary)
 {
     if (!is_watched(heap))
         return;
     const struct heap_block ended = {.address = block->address,
-                                     .nbytes = block->nbytes,
+                                     .nbytes = allocated_nbytes(heap, block),
                                      .tick = block->tick,
                                      .end_tick = end_tick,
                                      .site = block->site,
@@ -175,6 +205,7 @@ static void end_block(struct heap *heap, struct live_block *block)
     heap->process.sums.live_count--;
     heap->process.sums.live_nbytes -= block->nbytes;
     tell_watch(heap, site->id, block->nbytes, false);
+    forget_shrunk(heap, block->address);
     tbed_live_map_remove(&heap->live, block);
 }
 
@@ -272,6 +303,8 @@ static bool resize_block(struct heap *heap, const struct heap_event *event)
     uint32_t index = grows && heap->by_size ? site_find(heap, event) : block != NULL ? block->site : 0;
     if (block == NULL || index == UINT32_MAX)
         return block == NULL;
+    if (event->nbytes < block->nbytes && !note_shrunk(heap, block->address, block->nbytes - event->nbytes))
+        return false;
     if (index != block->site)
         move_block(heap, block, index);
     struct heap_site *site = &heap->sites[index];
@@ -487,7 +520,7 @@ static size_t list_live(const struct heap *heap, struct heap_block *blocks)
         const struct live_block *from = &heap->live.blocks[i];
         if (from->address != 0)
             blocks[count++] = (struct heap_block){.address = from->address,
-                                                  .nbytes = from->nbytes,
+                                                  .nbytes = allocated_nbytes(heap, from),
                                                   .tick = from->tick,
                                                   .live_nbytes = from->nbytes,
                                                   .site = from->site,

@@ -41,10 +41,11 @@ struct heap_site_place {
 
 /* A block of memory, or a mapping, and its end. */
 struct heap_block {
-    uint64_t address, nbytes;
+    uint64_t address;
+    uint64_t nbytes;      /* that were allocated for it: what it gained by being resized is included */
     uint64_t tick;        /* of its allocation */
     uint64_t end_tick;    /* 0 of a live one */
-    uint64_t live_nbytes; /* of a live one; of a mapping, parts may be gone */
+    uint64_t live_nbytes; /* of a live one, which may have shrunk; of a mapping, parts may be gone */
     uint32_t site, stream;
     bool is_live;
     bool is_replaced; /* its address was allocated again without a recorded free */
@@ -63,6 +64,7 @@ struct heap {
     struct tbed_allocation_process process;
     struct heap_watch *watch; /* NULL: none */
     struct live_map live;
+    struct live_map shrunk; /* what live blocks have shrunk by, in all; only if ends are followed */
     struct mappings mappings;
     struct heap_site *sites;
     size_t site_count, site_room;

@@ -35,12 +35,15 @@ enum {
 static const struct tbed_column columns[COLUMN_COUNT] = {
     [TS] = {"ts", TBED_COLUMN_I64, "ns", "when it was allocated", false},
     [ADDRESS] = {"address", TBED_COLUMN_U64, NULL, "where it was", false},
-    [SIZE] = {"size", TBED_COLUMN_I64, "bytes", "its size", false},
+    [SIZE] = {"size", TBED_COLUMN_I64, "bytes",
+              "its size; of a block that was resized, all bytes that were allocated for it", false},
     [FREED_TS] = {"freed_ts", TBED_COLUMN_I64, "ns", "when it was freed or replaced; NULL: never", false},
     [LIFETIME] = {"lifetime", TBED_COLUMN_I64, "ns", "freed_ts - ts; NULL: it is live", false},
     [IS_LIVE] = {"is_live", TBED_COLUMN_I64, NULL, "1: it was never freed", false},
     [LIVE_BYTES] = {"live_bytes", TBED_COLUMN_I64, "bytes",
-                    "its bytes at the end of the trace; a mapping may have been unmapped in part", false},
+                    "its bytes at the end of the trace; a block may have shrunk, and a mapping have been "
+                    "unmapped in part",
+                    false},
     [IS_REPLACED] = {"is_replaced", TBED_COLUMN_I64, NULL,
                      "1: its address was allocated again without a recorded free", false},
     [IS_TEMPORARY] = {"is_temporary", TBED_COLUMN_I64, NULL,

@@ -221,8 +221,8 @@ def compare_memory(path, report):
     sites = table(path, "sites")
     equal(path, "blocks by site", sorted(by_site.items()), sorted((row["name"], int(row["count"])) for row in sites
                                                                   if row["count"] != "0"))
-    equal(path, "sites", sorted(values(sites, "name", *SUMS)),
-          sorted((row["name"], *sums(row)) for row in report.get("sites", [])))
+    equal(path, "sites", sorted(values(sites, "name", *SUMS), key=str),
+          sorted(((text_of(row["name"]), *sums(row)) for row in report.get("sites", [])), key=str))
     equal(path, "process_memory", values(table(path, "process_memory"), "process_id", *SUMS),
           sorted((row["process"], *sums(row)) for row in report.get("processes", [])))
     by_size = subprocess.run([cases.TRACEBED, "report", "--by=size", "--json", path], capture_output=True).stdout
