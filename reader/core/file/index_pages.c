@@ -147,6 +147,15 @@ static bool is_damaged(const struct tbed_reader *reader, uint64_t page, const st
                                     false) != TBED_OK;
 }
 
+/* The generation that the block itself has. Pages of a live ring are loaded with that of their mark instead. */
+static uint32_t generation_stored(const struct tbed_reader *reader, uint64_t page,
+                                  const struct tbed_block_fields *loaded)
+{
+    return page > tbed_reader_reused_count(reader)
+               ? loaded->generation
+               : tbed_block_load(tbed_map_at(&reader->map, page * reader->header.page_nbytes)).generation;
+}
+
 /*
  * Compares a block that has a valid header with the entry of its page as it was before the block was looked at. A damaged
  * block says nothing about the entry.
@@ -155,14 +164,16 @@ static void compare_with_entry(const struct tbed_index_update *update, uint64_t 
                                const struct tbed_page_entry *entry, const struct tbed_block_fields *block)
 {
     struct tbed_entry_fields fields = entry->fields;
+    struct tbed_block_fields stored = *block;
     bool is_sealed = fields.state == TBED_ENTRY_SEALED;
+    stored.generation = generation_stored(update->reader, page, block);
     if (!fields.is_valid || tbed_page_was_taken(update->reader, page, entry)) /* not valid: or not there */
         return;
     if (fields.state == TBED_ENTRY_FREE) { /* has a writer begun the page meanwhile? */
         fields = tbed_page_entry_load(update->reader, page).fields;
         fields.state = fields.state == TBED_ENTRY_FREE ? TBED_ENTRY_FREE : TBED_ENTRY_CLAIMED;
     }
-    bool differs = fields.state == TBED_ENTRY_FREE || !tbed_entry_agrees(&fields, block) ||
+    bool differs = fields.state == TBED_ENTRY_FREE || !tbed_entry_agrees(&fields, &stored) ||
                    (update->reader->shut && block->used_nbytes != 0 && !is_sealed);
     if (differs && !is_damaged(update->reader, page, block))
         tbed_directory_tell_entry(update->reader, page, entry->fields.state);

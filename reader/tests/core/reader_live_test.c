@@ -212,6 +212,20 @@ static void page_of_a_ring_that_was_reused_is_gone(void **state)
     trace_free(&trace);
 }
 
+static void block_of_a_ring_with_a_generation_other_than_its_entry_s_is_reported(void **state)
+{
+    struct trace trace = ring_make();
+    (void)state;
+    trace.keeps_directory = true;
+    mark_set(&trace, TBED_MARK_RELEASED, 5);
+    struct tbed_reader *reader = trace_open(&trace);
+    assert_int_equal(trace_events(reader, 1, NULL, 0), 3);
+    assert_int_equal(tbed_reader_verify(reader), TBED_ERR_DIRECTORY_ENTRY);
+    assert_int_equal(tbed_damage_count(reader), 1);
+    tbed_reader_close(reader);
+    trace_free(&trace);
+}
+
 /*
  * While a reader copies the page, it is taken, given back, and taken again by a third process, whose block has the same
  * header as the first.
@@ -389,6 +403,7 @@ int main(void)
         cmocka_unit_test(block_of_strings_that_is_sealed_meanwhile_is_checked),
         cmocka_unit_test(cells_that_are_begun_later_are_found),
         cmocka_unit_test(page_of_a_ring_that_was_reused_is_gone),
+        cmocka_unit_test(block_of_a_ring_with_a_generation_other_than_its_entry_s_is_reported),
         cmocka_unit_test(page_of_a_ring_that_was_given_back_meanwhile_is_gone),
         cmocka_unit_test(file_that_is_closed_while_it_is_read_becomes_shut),
         cmocka_unit_test(file_is_readable_after_every_store),
