@@ -247,6 +247,38 @@ static uint64_t use_comparison(struct tbed_reader *reader, unsigned thread_count
     return seen;
 }
 
+/* ---- Several files as one ---- */
+
+static enum tbed_status add_part(struct tbed_statistics *sum, struct tbed_reader *reader)
+{
+    struct tbed_analysis_options options = {
+        .size = sizeof options, .thread_count = 1, .keep_durations = true};
+    struct tbed_statistics *part;
+    enum tbed_status status = tbed_statistics_make(reader, &options, &part);
+    if (status != TBED_OK)
+        return status;
+    status = tbed_statistics_sum_add(sum, part, reader);
+    tbed_statistics_close(part);
+    return status;
+}
+
+/* The same trace twice. */
+static uint64_t use_sum(struct tbed_reader *reader, unsigned thread_count)
+{
+    struct tbed_statistics *sum;
+    if (thread_count > 1 || tbed_statistics_sum_open(&sum) != TBED_OK)
+        return FAILING_NO_MEMORY;
+    enum tbed_status status = TBED_OK;
+    for (int i = 0; i < 2 && status == TBED_OK; i++)
+        status = add_part(sum, reader);
+    if (status == TBED_OK)
+        status = tbed_statistics_sum_end(sum);
+    REQUIRE(status == TBED_OK || status == TBED_ERR_MEMORY);
+    uint64_t seen = status == TBED_OK ? mix_statistics(sum) : FAILING_NO_MEMORY;
+    tbed_statistics_close(sum);
+    return seen;
+}
+
 /* ---- Two traces ---- */
 
 /* The paths of a trace, compared with those of its first stream. */
@@ -327,9 +359,9 @@ static void analyse_once(void *context)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
-    static analyse *const analyses[] = {use_statistics, use_stacks,   use_allocations,
-                                        use_assembler,  use_activity, use_flows,
-                                        use_comparison, use_paths,    use_positions};
+    static analyse *const analyses[] = {use_statistics, use_stacks,   use_allocations, use_assembler,
+                                        use_activity,   use_flows,    use_comparison,  use_sum,
+                                        use_paths,      use_positions};
     struct failing_plan plan = failing_plan_cut(data, &nbytes);
     struct tbed_reader *reader = open_input(data, nbytes);
     if (reader == NULL)
