@@ -5,6 +5,8 @@
  */
 #include "reader/tests/measureme/measureme_support.h"
 
+#include <sys/mman.h>
+
 static void assert_event(const struct mm_file *file, uint64_t number, uint64_t id, uint64_t thread,
                          uint64_t begin, uint64_t end, enum mm_event_type type)
 {
@@ -289,6 +291,38 @@ static void ids_far_apart_and_close_together_are_found(void **state)
     }
 }
 
+/*
+ * Strings of 30-bit ids may lie up to 0x3FFFFFFF - FIRST_REGULAR into the string data. The memory before them is never
+ * touched, so that it costs nothing.
+ */
+static void ids_at_the_30_bit_limit_are_found(void **state)
+{
+    enum { LAST_ID = 0x3FFFFFFF, FIRST_REGULAR = 100000003, ROOM = 4096 };
+    (void)state;
+    for (uint32_t version = 4; version <= 5; version++) {
+        struct profile profile;
+        profile_start(&profile, version);
+        struct profile_input input = input_three(&profile), large = input;
+        size_t last = LAST_ID - FIRST_REGULAR, nbytes = last + ROOM;
+        uint8_t *data =
+            mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        assert_ptr_not_equal(data, MAP_FAILED);
+        memcpy(data, input.bytes[MM_STRING_DATA], input.nbytes[MM_STRING_DATA]);
+        memcpy(data + last - 9, "\xBF\xFF\xFF\xFF\xFF", 5); /* refers to the last id */
+        memcpy(data + last, "the last\xFF", 9);
+        large.bytes[MM_STRING_DATA] = data;
+        large.nbytes[MM_STRING_DATA] = nbytes;
+        struct mm_file *file = input_open(&large);
+        assert_text(file, LAST_ID, "the last");
+        assert_text(file, LAST_ID - 9, "the last");
+        assert_text(file, LAST_ID + UINT64_C(1) + ROOM, "<unknown>");
+        mm_close(file);
+        munmap(data, nbytes);
+        input_free(&input);
+        profile_free(&profile);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -300,6 +334,7 @@ int main(void)
         cmocka_unit_test(deep_stacks_and_ends_of_nothing_are_cheap),
         cmocka_unit_test(large_pages_become_chunks_of_at_most_256_kib),
         cmocka_unit_test(ids_far_apart_and_close_together_are_found),
+        cmocka_unit_test(ids_at_the_30_bit_limit_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
