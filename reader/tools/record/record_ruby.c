@@ -8,6 +8,7 @@
 #define _GNU_SOURCE 1
 #include "record_verb.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -33,6 +34,65 @@ bool record_ruby_parse(const char *text, struct record_ruby *ruby_ret)
     }
     return ruby_ret->stack_depth == 0 || strcmp(ruby_ret->allocations, "none") != 0;
 }
+
+/* ---- Which calls ---- */
+
+static bool is_trigger(const struct plan_rule *rule)
+{
+    return rule->action.flags != 0;
+}
+
+/* Ruby's code has no modules, and the extension has globs only. */
+static bool pattern_applies(const struct plan_rule *rule)
+{
+    const char *problem = NULL;
+    if (rule->glob == NULL)
+        problem = "regular expressions";
+    else if (rule->subject == PLAN_MODULE)
+        problem = "patterns of modules";
+    else if (rule->pattern[0] == '!' || strchr(rule->pattern, '\n') != NULL)
+        problem = "patterns that begin with '!' or have several lines";
+    if (problem != NULL)
+        tool_complain("%s: invalid pattern '%s': %s cannot be used with --ruby", rule->option, rule->pattern,
+                      problem);
+    return problem == NULL;
+}
+
+static bool functions_apply(const struct record_ruby *ruby, const struct record_functions *functions)
+{
+    bool applies = functions->minimum_ns == 0 && functions->arguments.count == 0;
+    for (size_t i = 0; i < functions->rules.count; i++)
+        applies &= !is_trigger(&functions->rules.list[i]);
+    if (!applies)
+        tool_complain("--minimum-duration, --trigger and --args cannot be used with --ruby");
+    else if (!ruby->calls && (functions->rules.count > 0 || functions->depth != 0))
+        tool_complain("--filter, --exclude and --depth need --ruby=calls");
+    else
+        return true;
+    return false;
+}
+
+bool record_ruby_take_functions(struct record_ruby *ruby, struct record_functions *functions)
+{
+    struct tool_buffer text = {0};
+    bool is_fine = functions_apply(ruby, functions);
+    for (size_t i = 0; is_fine && i < functions->rules.count; i++) {
+        const struct plan_rule *rule = &functions->rules.list[i];
+        is_fine = pattern_applies(rule);
+        tool_append(&text, rule->leaves_out ? "\n!" : "\n", rule->leaves_out ? 2 : 1);
+        tool_append(&text, rule->pattern, strlen(rule->pattern));
+    }
+    tool_append(&text, "", 1);
+    ruby->patterns = functions->rules.count > 0 ? strdup(text.bytes + 1) : NULL;
+    ruby->call_depth = functions->depth;
+    free(text.bytes);
+    plan_rules_free(&functions->rules);
+    functions->rules = (struct plan_rules){0};
+    functions->depth = 0;
+    return is_fine;
+}
+
+/* ---- The program's environment ---- */
 
 bool record_ruby_find(char path_ret[PATH_MAX])
 {
@@ -69,18 +129,27 @@ static void put_in_front(const char *name, const char *item, char separator)
     free(list);
 }
 
+static void set_number(const char *name, uint32_t number)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%" PRIu32, number);
+    if (number != 0)
+        setenv(name, text, 1);
+    else
+        unsetenv(name);
+}
+
 void record_ruby_environment_set(const struct record_ruby *ruby, const char *folder, const char *trace)
 {
     setenv("TRACEBED_RUBY_FILE", trace, 1);
     setenv("TRACEBED_RUBY_ALLOCATIONS", ruby->allocations, 1);
     setenv("TRACEBED_RUBY_CALLS", ruby->calls ? "1" : "0", 1);
-    if (ruby->stack_depth != 0) {
-        char depth[16];
-        snprintf(depth, sizeof depth, "%u", ruby->stack_depth);
-        setenv("TRACEBED_RUBY_STACKS", depth, 1);
-    } else {
-        unsetenv("TRACEBED_RUBY_STACKS");
-    }
+    set_number("TRACEBED_RUBY_STACKS", ruby->stack_depth);
+    set_number("TRACEBED_RUBY_DEPTH", ruby->call_depth);
+    if (ruby->patterns != NULL)
+        setenv("TRACEBED_RUBY_FILTER", ruby->patterns, 1);
+    else
+        unsetenv("TRACEBED_RUBY_FILTER");
     put_in_front("RUBYLIB", folder, ':');
     put_in_front("RUBYOPT", "-rtracebed/auto", ' ');
 }

@@ -68,7 +68,9 @@ static const char help[] =
     "      --ruby[=WHAT]      record Ruby programs: where objects are allocated;\n"
     "                         WHAT is a comma-separated list of light (default),\n"
     "                         full (with sizes and frees), none, stacks (of up to\n"
-    "                         32 frames), and calls (of all methods)\n"
+    "                         32 frames), and calls (of all methods, or as\n"
+    "                         --filter, --exclude and --depth choose: 'Class#m*',\n"
+    "                         'file:PATTERN')\n"
     "\n"
     "Threads:\n"
     "      --off-cpu          also record when the threads that are recorded were off\n"
@@ -279,8 +281,9 @@ static int parse(int argc, char **argv, struct options *options)
             return TOOL_TROUBLE;
     if (result >= 0)
         return result;
-    if (!check_kinds(options) || !record_functions_check(&options->functions) ||
-        !record_limits_check(&options->limits))
+    if (!check_kinds(options) ||
+        (options->is_ruby && !record_ruby_take_functions(&options->ruby, &options->functions)) ||
+        !record_functions_check(&options->functions) || !record_limits_check(&options->limits))
         return TOOL_TROUBLE;
     return optind < argc ? -1 : tool_usage(&tool_verb_record, "missing PROGRAM operand");
 }
@@ -478,6 +481,7 @@ static int run(int argc, char **argv)
         return TOOL_TROUBLE;
     result = record(argv, &options);
     record_library_forget();
+    free(options.ruby.patterns);
     bool is_matched = record_functions_end(&options.functions, result);
     return result == 0 && !is_matched ? RECORD_NOT_STARTED : result;
 }

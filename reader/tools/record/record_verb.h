@@ -138,9 +138,13 @@ struct record_ruby {
     const char *allocations; /* "light", "full" or "none" */
     unsigned stack_depth;    /* 0: locations only */
     bool calls;
+    char *patterns;      /* of calls, one per line, "!" in front of those left out; NULL: all calls */
+    uint32_t call_depth; /* 0: any */
 };
 /* Parses a list such as "full,calls", or NULL for the default. False if it has an unknown word. */
 bool record_ruby_parse(const char *text, struct record_ruby *ruby_ret);
+/* Takes --filter, --exclude and --depth over. False, with a complaint, if an option does not apply. */
+bool record_ruby_take_functions(struct record_ruby *ruby, struct record_functions *functions);
 /* Finds the directory of the extension. False, with a complaint, if there is none. */
 bool record_ruby_find(char path_ret[PATH_MAX]);
 void record_ruby_environment_set(const struct record_ruby *ruby, const char *folder, const char *trace);

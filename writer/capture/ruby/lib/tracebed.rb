@@ -31,7 +31,9 @@ module Tracebed
     #               it is freed; +nil+ records no allocations
     # stacks::      records the call stack of each allocation, of at most this many frames of Ruby code, or 32 if +true+
     # calls::       records spans of all methods, in Ruby and in C; or only of those that match one of these patterns:
-    #               "Foo#*" for names of methods, or with a slash, "*/lib/foo/*", for paths of files
+    #               "Foo#*" for names of methods, or with a slash or "file:" in front, "*/lib/foo/*" and "file:foo.rb",
+    #               for paths of files. A pattern with "!" in front leaves out what matches; the last matching pattern
+    #               decides, and what matches none is recorded if the first pattern leaves out
     # call_depth::  records at most this many calls inside one another
     # objects::     keeps the data for allocation_sourcefile and allocation_sourceline, 64 to 128 bytes per live object
     # overwrite::   replaces the file if it is a trace or empty
@@ -79,6 +81,8 @@ module Tracebed
 
       patterns = Array(calls).map { |pattern| String(pattern).dup.freeze }
       raise ArgumentError, "calls: no pattern" if patterns.empty?
+      raise ArgumentError, "calls: empty pattern" if patterns.any? { |pattern| pattern.match?(/\A!?(file:)?\z/) }
+      raise ArgumentError, "calls: a pattern has a zero byte" if patterns.any? { |pattern| pattern.include?("\0") }
       raise ArgumentError, "calls: patterns need a Ruby whose frames are known" unless exact && exact?
 
       patterns

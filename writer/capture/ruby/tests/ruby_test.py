@@ -607,6 +607,10 @@ def test_chosen_calls(folder):
     need(names == {"Array#sort": 3, "Wanted#other": 7}, str(names))
     names = chosen_calls(folder, 'calls: "*/script.rb"')
     need(names == {}, f"script.rb has no folder: {names}")
+    names = chosen_calls(folder, 'calls: "file:script.rb"')
+    need(names["Wanted#run"] == 10 and names["Wanted#other"] == 7 and "Array#sort" not in names, str(names))
+    names = chosen_calls(folder, 'calls: ["!Wanted#*", "Wanted#other"]')
+    need(names["Wanted#other"] == 7 and names["Array#sort"] == 3 and "Wanted#run" not in names, str(names))
     names = chosen_calls(folder, 'calls: "Wanted#*", call_depth: 2')
     need(names == {"Wanted#run": 3, "Wanted#other": 3}, str(names))
 
@@ -708,6 +712,24 @@ def test_api(folder):
         need("intact" in verify(folder, name), f"{name}: not closed")
 
 
+def check_record_options(folder):
+    """--filter, --exclude and --depth choose calls of Ruby code, and are refused where they do not apply."""
+    pathlib.Path(folder, "nested.rb").write_text("class A\n  def f(n) = n == 0 ? g : f(n - 1)\n  def g = [2, 1].sort\nend\nA.new.f(3)\n")
+    chosen = ((["--filter=A#*"], {"A#f": 4, "A#g": 1}), (["--filter=file:nested.rb", "--exclude=A#g"], {"A#f": 4}),
+              (["--filter=A#f", "--filter=Array#sort", "--depth=2"], {"A#f": 2}), (["--exclude=*"], {}))
+    for options, expected in chosen:
+        run([TRACEBED, "record", "-f", "--ruby=none,calls", *options, "ruby", "nested.rb"], folder)
+        rows = json.loads(run([TRACEBED, "report", "--json", "run.tbed"], folder))["spans"]
+        names = {row["name"].split(" ")[0]: row["count"] for row in rows if "GC" not in row["name"]}
+        need(names == expected, f"{options}: {names}")
+    refused = (("--ruby", "--filter=A#*"), ("--ruby=full", "--depth=2"), ("--ruby=calls", "--filter=/A/"),
+               ("--ruby=calls", "--exclude=module:a"), ("--ruby=calls", "--minimum-duration=1ms"),
+               ("--ruby=calls", "--trigger=A@trace_on"), ("--ruby=calls", "--args"))
+    for options in refused:
+        told = run([TRACEBED, "record", "-f", *options, "ruby", "-e", "print 'it ran'"], folder, status=2)
+        need("it ran" not in told and "--ruby" in told, f"{options}: {told}")
+
+
 def test_record(folder):
     """The tool, the environment that it sets, and the program's messages."""
     pathlib.Path(folder, "work.rb").write_text("def work = 1000.times { Object.new }\nwork\n"
@@ -720,6 +742,7 @@ def test_record(folder):
     run([TRACEBED, "record", "-f", "--ruby=none,calls", "ruby", "work.rb"], folder, status=3)
     need("Integer#times" in run([TRACEBED, "report", "run.tbed"], folder), "no calls")
     run([TRACEBED, "record", "-f", "--ruby=all", "ruby", "work.rb"], folder, status=2)
+    check_record_options(folder)
     pathlib.Path(folder, "many.rb").write_text("200_000.times { Object.new }\n")
     told = run([TRACEBED, "record", "-f", "--ruby", "--max-size=512K", "ruby", "many.rb"], folder)
     need(pathlib.Path(folder, "run.tbed").stat().st_size <= 512 << 10 and "size limit" in told, f"no limit: {told}")

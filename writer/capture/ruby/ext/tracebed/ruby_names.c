@@ -116,18 +116,37 @@ char *ruby_label(const void *sequence, const void *frame)
 
 /* ---- Which calls are recorded ---- */
 
-/* A pattern with a slash is one of paths. */
+/* The whole path, or its last parts: as many as the pattern has. */
+static bool path_fits(const char *pattern, const char *path)
+{
+    while (path != NULL && fnmatch(pattern, path, FNM_NOESCAPE) != 0) {
+        path = strchr(path, '/');
+        path += path != NULL;
+    }
+    return path != NULL;
+}
+
+/* A pattern with "file:" in front, or with a slash, is one of paths. */
+static bool pattern_fits(const char *pattern, const char *name, const char *path)
+{
+    if (strncmp(pattern, "file:", 5) == 0)
+        return path_fits(pattern + 5, path);
+    return strchr(pattern, '/') != NULL ? path_fits(pattern, path)
+                                        : fnmatch(pattern, name, FNM_NOESCAPE) == 0;
+}
+
+/* The last pattern that fits decides; if none does, the opposite of the first. "!" in front leaves out. */
 bool ruby_is_wanted(const char *name, const char *path)
 {
     if (NIL_P(ruby_session.call_patterns))
         return true;
-    for (long i = 0; i < RARRAY_LEN(ruby_session.call_patterns); i++) {
+    for (long i = RARRAY_LEN(ruby_session.call_patterns) - 1; i >= 0; i--) {
         const char *pattern = RSTRING_PTR(RARRAY_AREF(ruby_session.call_patterns, i));
-        const char *text = strchr(pattern, '/') != NULL ? path : name;
-        if (text != NULL && fnmatch(pattern, text, FNM_NOESCAPE) == 0)
-            return true;
+        bool leaves_out = pattern[0] == '!';
+        if (pattern_fits(pattern + leaves_out, name, path))
+            return !leaves_out;
     }
-    return false;
+    return RSTRING_PTR(RARRAY_AREF(ruby_session.call_patterns, 0))[0] == '!';
 }
 
 /* ---- Methods in C ---- */
