@@ -45,7 +45,8 @@ struct allocation_work {
     struct heap *heaps;
     size_t heap_count;
     struct turn *turns;
-    enum tbed_status status; /* the first that is not OK; atomic */
+    struct collections collections; /* with 'survived_min' */
+    enum tbed_status status;        /* the first that is not OK; atomic */
 };
 
 /* ---- One process: its streams in order of time, by a heap of sources ---- */
@@ -160,6 +161,8 @@ static bool make_heaps(struct allocation_work *shared, const struct allocation_s
         heap->process.process = streams[i].process;
         heap->by_size = shared->options->by_size;
         heap->lifetimes.is_kept = shared->options->keep_lifetimes;
+        heap->survived_min = shared->options->survived_min;
+        heap->collections = tbed_collections_of(&shared->collections, streams[i].process);
         shared->first_stream[shared->heap_count++] = i;
     }
     shared->first_stream[shared->heap_count] = count;
@@ -337,6 +340,15 @@ static bool make_processes(struct tbed_allocations *allocations, const struct al
     return true;
 }
 
+static void add_retained(struct tbed_allocation_site *into, const struct heap_site *from)
+{
+    if (from->retained_count > 0 &&
+        (into->retained_count == 0 || from->retained_generation < into->retained_generation))
+        into->retained_generation = from->retained_generation;
+    into->retained_count += from->retained_count;
+    into->retained_nbytes += from->retained_nbytes;
+}
+
 /* Adds site 'index' of a heap to its row. */
 static void add_site(struct tbed_allocations *allocations, struct heap *heap, size_t index)
 {
@@ -344,6 +356,7 @@ static void add_site(struct tbed_allocations *allocations, struct heap *heap, si
     struct tbed_allocation_site *into = &allocations->sites[from->row];
     add_sums(&into->sums, &from->sums);
     tbed_lifetimes_move(&allocations->lifetimes, from->row, &heap->lifetimes, index);
+    add_retained(into, from);
     if (from->suppression != 0)
         return;
     into->leak_count += from->sums.live_count;
@@ -551,6 +564,9 @@ static enum tbed_status follow_all(struct tbed_allocations *allocations, struct 
                                    const struct tbed_analysis_options *options)
 {
     size_t stream_count;
+    if (options->survived_min > 0 &&
+        tbed_collections_load(shared->reader, options->filter, &shared->collections) != TBED_OK)
+        return TBED_ERR_MEMORY;
     struct allocation_stream *streams = tbed_allocation_streams(shared->reader, &stream_count);
     size_t moment_count = options->moment_count < MOMENTS_MAX ? options->moment_count : MOMENTS_MAX;
     bool fine = streams != NULL && make_heaps(shared, streams, stream_count) &&
@@ -590,6 +606,7 @@ enum tbed_status tbed_allocations_make(struct tbed_reader *reader, const struct 
         free(shared.heaps[i].moments.stays);
         tbed_heap_close(&shared.heaps[i]);
     }
+    tbed_collections_free(&shared.collections);
     free(shared.heaps);
     free(shared.turns);
     free(shared.streams);

@@ -86,8 +86,28 @@ static void save_peak(const struct heap *heap, struct heap_site *site)
     site->peak_number = heap->peak_number;
 }
 
+/* Blocks, not mappings: no collector frees those. */
+static void count_retained(struct heap *heap)
+{
+    size_t room = heap->live.count > 0 ? (size_t)1 << (64 - heap->live.shift) : 0;
+    for (size_t i = 0; i < room; i++) {
+        const struct live_block *block = &heap->live.blocks[i];
+        size_t generation = tbed_collections_before(heap->collections, block->tick);
+        if (block->address == 0 || heap->collections.count - generation < heap->survived_min)
+            continue;
+        struct heap_site *site = &heap->sites[block->site];
+        if (site->retained_count == 0 || generation < site->retained_generation)
+            site->retained_generation = generation;
+        site->retained_count++;
+        site->retained_nbytes += block->nbytes;
+    }
+}
+
 void tbed_heap_finish(struct heap *heap)
 {
+    heap->process.collection_count = heap->collections.count;
+    if (heap->survived_min > 0)
+        count_retained(heap);
     for (size_t i = 0; i < heap->site_count; i++)
         save_peak(heap, &heap->sites[i]);
     tbed_live_map_close(&heap->live);

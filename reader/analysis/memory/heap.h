@@ -6,6 +6,7 @@
 #ifndef TRACEBED_HEAP_H
 #define TRACEBED_HEAP_H
 
+#include "reader/analysis/memory/collections.h"
 #include "reader/analysis/memory/lifetimes.h"
 #include "reader/analysis/memory/live_map.h"
 #include "reader/analysis/memory/mappings.h"
@@ -19,6 +20,7 @@ struct heap_site {
     };
     uint32_t id;
     uint32_t suppression; /* of its live blocks: its index + 1; 0: none */
+    uint64_t retained_count, retained_nbytes, retained_generation;
 };
 
 /* The intervals of --over-time, in memory of the caller that opened the heap. */
@@ -74,6 +76,8 @@ struct heap {
     struct heap_moments moments;
     struct lifetimes lifetimes; /* by site */
     bool by_size;               /* the ids of sites are classes of sizes */
+    uint32_t survived_min;      /* collections; 0: not asked for */
+    struct collections_part collections;
 
     /* Forked processes. A parent is finished before its children are started. */
     const struct heap *parent; /* NULL: none that has allocation events */

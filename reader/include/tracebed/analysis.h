@@ -91,6 +91,12 @@ struct tbed_analysis_options {
     bool only_artifacts;
     /* For allocations: sites are types of objects; not with 'by_stack' or 'by_size'. */
     bool by_class;
+    /*
+     * For allocations: sites have the live blocks that survived at least so many garbage collections. Collections are known
+     * from the spans of a track "garbage collector" of their process, whose names end in "GC: sweeping" where one has marked
+     * what is alive. 0: not asked for.
+     */
+    uint32_t survived_min;
 };
 
 /*
@@ -550,6 +556,7 @@ struct tbed_allocation_process {
     uint64_t event_count;     /* ALLOC, FREE and REALLOC events */
     /* The highest value of its counter "resident anonymous memory"; 0: it has none. */
     uint64_t peak_resident_nbytes;
+    uint64_t collection_count; /* with 'survived_min': garbage collections */
 };
 
 /*
@@ -577,6 +584,8 @@ struct tbed_allocation_site {
     uint64_t least_nbytes, most_nbytes;
     /* With 'keep_lifetimes', of the blocks that 'freed_count' counts: the sum, percentiles accurate to 1 %, the longest. */
     uint64_t lifetime_ticks, lifetime_p50_ticks, lifetime_p99_ticks, lifetime_max_ticks;
+    /* With 'survived_min': of these blocks; and how many collections its process had before the oldest of them. */
+    uint64_t retained_count, retained_nbytes, retained_generation;
 };
 
 /* A suppression and the live blocks that it matched. */

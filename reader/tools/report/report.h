@@ -57,6 +57,7 @@ struct report_options {
     enum tbed_name_part by;
     bool by_stack, by_file, by_gem, by_size, by_class, has_by;
     bool leaks, lifetimes;
+    uint32_t survived_min;  /* --retained; 0: not asked for */
     struct report_sum *sum; /* all files as one; NULL: each has a report */
     bool is_sum;
     bool artifacts; /* nothing but the sizes of artifacts */
@@ -116,7 +117,8 @@ extern const struct table_column report_file_columns[REPORT_FILE_COLUMNS];
 void report_files_text(const struct report *report);
 
 /* report_parse.c: false if the argument is no such number. */
-bool report_parse_moments(const char *text, uint32_t *count_ret); /* NULL: the default */
+bool report_parse_moments(const char *text, uint32_t *count_ret);         /* NULL: the default */
+bool report_parse_retained(const char *text, uint32_t *survived_min_ret); /* NULL: the default */
 bool report_parse_limit(const char *text, size_t *limit_ret);
 bool report_parse_percent(const char *text, double *percent_ret);
 
@@ -140,6 +142,10 @@ size_t report_gem_name(const struct tool_places *places, uint32_t id, char *buff
 struct tbed_name report_site_name(const struct report *report, const struct tbed_allocation_site *site,
                                   struct tool_buffer *text);
 void report_moments_text(const struct report *report);
+/* Lifetimes cost time and memory. */
+bool report_needs_lifetimes(const struct report_options *options);
+/* False, with a complaint, if --retained is asked for and no process with allocations has garbage collections. */
+bool report_retained_applies(const struct report *report);
 
 /* report_leaks.c: files of suppressions. False after a complaint. */
 void report_suppressions_add(struct report_suppressions *suppressions, const char *path);

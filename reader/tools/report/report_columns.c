@@ -514,6 +514,11 @@ static void site_notes(const struct table *table, const void *of, struct tool_bu
     end_notes(notes);
 }
 
+TABLE_GETTER(site_retained, tbed_allocation_site, table_value_of(row->retained_nbytes))
+TABLE_GETTER(site_retained_count, tbed_allocation_site, table_value_of(row->retained_count))
+TABLE_GETTER(site_generation, tbed_allocation_site,
+             whole_if(row->retained_count > 0, row->retained_generation))
+
 static const struct table_column site_columns[] = {
     SUM_COLUMNS(site, "at peak"),
     {.key = "name",
@@ -533,6 +538,9 @@ static const struct table_column site_columns[] = {
     {.key = "lifetime_p50", .title = "p50", .unit = TABLE_DURATION, .get = site_lifetime_p50},
     {.key = "lifetime_p99", .title = "p99", .unit = TABLE_DURATION, .get = site_lifetime_p99},
     {.key = "lifetime_max", .title = "max", .unit = TABLE_DURATION, .get = site_lifetime_max},
+    {.key = "retained", .field = "retained_bytes", .unit = TABLE_BYTES, .get = site_retained},
+    {.key = "retained_count", .title = "objects", .unit = TABLE_COUNT, .get = site_retained_count},
+    {.key = "generation", .unit = TABLE_COUNT, .get = site_generation},
 };
 
 /* ---- Leaks ---- */
@@ -733,6 +741,11 @@ static void set_sites(struct report *report)
             options->lifetimes ? "name,least,most," SUM_DATA LIFETIME_DATA : "name,least,most," SUM_DATA;
     } else if (options->lifetimes) {
         sites->data_columns = "name," SUM_DATA LIFETIME_DATA;
+    }
+    if (options->survived_min > 0) {
+        sites->order = "retained";
+        sites->text_columns = "retained,retained_count,generation,bytes,count,name";
+        sites->data_columns = "name," SUM_DATA ",retained,retained_count,generation";
     }
     if (options->lifetimes)
         sites->text_columns =

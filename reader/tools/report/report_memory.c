@@ -1,5 +1,5 @@
 /*
- * Parts of a report on allocations: the names of sites, and live memory over time.
+ * Parts of a report on allocations: the names of sites, what options need, and live memory over time.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -90,6 +90,30 @@ struct tbed_name report_site_name(const struct report *report, const struct tbed
         text->bytes = tool_realloc(text->bytes, text->capacity);
     }
     return (struct tbed_name){.text = text->bytes, .nbytes = nbytes};
+}
+
+/* ---- Options ---- */
+
+bool report_needs_lifetimes(const struct report_options *options)
+{
+    static const char *const keys[] = {"lifetime", "lifetime_p50", "lifetime_p99", "lifetime_max"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (table_keys_have(&options->sort, keys[i]) || table_keys_have(&options->columns, keys[i]))
+            return true;
+    return options->lifetimes;
+}
+
+bool report_retained_applies(const struct report *report)
+{
+    const struct tbed_allocation_process *process;
+    bool applies = report->options->survived_min == 0 || report->allocations == NULL;
+    for (size_t i = 0; !applies && (process = tbed_allocations_process(report->allocations, i)) != NULL; i++)
+        applies |= process->collection_count > 0;
+    if (!applies) {
+        tool_complain("%s: --retained: the trace has no garbage collections", tool_path(report->path));
+        tool_hint("Record some with: tracebed record --ruby=full");
+    }
+    return applies;
 }
 
 /* ---- Over time ---- */

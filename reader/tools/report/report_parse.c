@@ -19,6 +19,15 @@ bool report_parse_moments(const char *text, uint32_t *count_ret)
     return true;
 }
 
+bool report_parse_retained(const char *text, uint32_t *survived_min_ret)
+{
+    uint64_t count = 1;
+    if (text != NULL && (!tool_parse_u64(text, UINT32_MAX, &count) || count == 0))
+        return false;
+    *survived_min_ret = (uint32_t)count;
+    return true;
+}
+
 bool report_parse_limit(const char *text, size_t *limit_ret)
 {
     uint64_t value;

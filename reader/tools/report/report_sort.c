@@ -64,10 +64,22 @@ static void sort_labels(struct report *report)
         labels->shown = report->options->limit;
 }
 
+/* --retained: what has nothing of it is no row. */
+static void leave_out_others(struct table *sites)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < sites->count; i++)
+        if (((const struct tbed_allocation_site *)sites->rows[i])->retained_count > 0)
+            sites->rows[kept++] = sites->rows[i];
+    sites->count = kept;
+}
+
 static void collect_allocations(struct report *report)
 {
     COLLECT(&report->tables[REPORT_PROCESSES], tbed_allocations_process, report->allocations);
     COLLECT(&report->tables[REPORT_SITES], tbed_allocations_site, report->allocations);
+    if (report->options->survived_min > 0)
+        leave_out_others(&report->tables[REPORT_SITES]);
     sort_table(report, &report->tables[REPORT_PROCESSES], report->options->process_limit);
     sort_table(report, &report->tables[REPORT_SITES], report->options->limit);
 }

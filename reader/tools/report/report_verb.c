@@ -41,6 +41,8 @@ static const char help[] =
     "                         were freed\n"
     "      --leaks            only memory that was never freed, by stack, and what is\n"
     "                         suppressed: what libraries keep until the end\n"
+    "      --retained[=N]     only objects that are live and survived N (default 1)\n"
+    "                         garbage collections, which 'record --ruby' records\n"
     "      --suppressions=FILE\n"
     "                         suppress leaks with a frame whose function, file or\n"
     "                         module matches a line 'leak:PATTERN' of FILE, as in\n"
@@ -127,6 +129,7 @@ enum {
     OPTION_PERCENT,
     OPTION_LEAKS,
     OPTION_LIFETIMES,
+    OPTION_RETAINED,
     OPTION_SUPPRESSIONS,
     OPTION_NO_BUILT_IN,
     OPTION_ON_CPU
@@ -297,16 +300,6 @@ static bool make_timeline(struct report *report)
     return status == TBED_OK;
 }
 
-/* Lifetimes cost time and memory. */
-static bool needs_lifetimes(const struct report_options *options)
-{
-    static const char *const keys[] = {"lifetime", "lifetime_p50", "lifetime_p99", "lifetime_max"};
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        if (table_keys_have(&options->sort, keys[i]) || table_keys_have(&options->columns, keys[i]))
-            return true;
-    return options->lifetimes;
-}
-
 static bool make_allocations(struct report *report)
 {
     struct tbed_analysis_options options = {.size = sizeof options,
@@ -319,7 +312,8 @@ static bool make_allocations(struct report *report)
                                             .prepare = prepare_sites,
                                             .by_size = report->options->by_size,
                                             .by_class = report->options->by_class,
-                                            .keep_lifetimes = needs_lifetimes(report->options),
+                                            .survived_min = report->options->survived_min,
+                                            .keep_lifetimes = report_needs_lifetimes(report->options),
                                             .suppressions = report->options->suppressions.list};
     tool_progress_begin(report->reader, false);
     enum tbed_status status = tbed_allocations_make(report->reader, &options, &report->allocations);
@@ -440,15 +434,20 @@ static const struct tool_option_scope scopes[] = {
     {OPTION_ALLOCATIONS, "trace, rtl-log", NULL},
     {OPTION_LEAKS, "trace", NULL},
     {OPTION_LIFETIMES, "trace", NULL},
+    {OPTION_RETAINED, "trace", NULL},
     {OPTION_ON_CPU, "trace", NULL},
     {'s', "trace, rtl-log", "bytes, live, peak, freed, temporary"},
 };
 
 /* --artifacts shows nothing else. */
 static const struct tool_option_scope of_artifacts[] = {
-    {OPTION_ALLOCATIONS, "allocations", NULL}, {OPTION_LEAKS, "allocations", NULL},
-    {OPTION_LIFETIMES, "allocations", NULL},   {OPTION_BY, "spans, allocations", NULL},
-    {OPTION_OVER_TIME, "spans", NULL},         {OPTION_ON_CPU, "spans", NULL},
+    {OPTION_ALLOCATIONS, "allocations", NULL},
+    {OPTION_LEAKS, "allocations", NULL},
+    {OPTION_LIFETIMES, "allocations", NULL},
+    {OPTION_RETAINED, "allocations", NULL},
+    {OPTION_BY, "spans, allocations", NULL},
+    {OPTION_OVER_TIME, "spans", NULL},
+    {OPTION_ON_CPU, "spans", NULL},
     {OPTION_PERCENT, "spans", NULL},
 };
 
@@ -456,6 +455,7 @@ static const struct tool_option_scope of_artifacts[] = {
 static const struct tool_option_scope contents[] = {
     {OPTION_BY, "allocations", "site, symbol, stack, size"},
     {OPTION_LIFETIMES, "allocations", NULL},
+    {OPTION_RETAINED, "allocations", NULL},
     {OPTION_BY, "spans, counters, messages",
      "scope, name, label, author, argument, thread, process, category"},
     {OPTION_BY, "spans, counters, messages", "millisecond, second, minute, hour"},
@@ -505,7 +505,7 @@ static int report_file(struct report_options *options, const char *path)
     int exit = TOOL_TROUBLE;
     if (report.reader == NULL)
         return exit;
-    if (make_report(&report) && contents_apply(&report)) {
+    if (make_report(&report) && contents_apply(&report) && report_retained_applies(&report)) {
         bool fine = print(&report);
         tool_tell_orphans(path, report.reader);
         tool_tell_damage(path, report.reader);
@@ -631,6 +631,11 @@ static const char *take_option(struct report_options *options, int option, const
     case OPTION_LIFETIMES:
         options->lifetimes = true;
         return NULL;
+    case OPTION_RETAINED:
+        options->allocations = true;
+        return report_parse_retained(argument, &options->survived_min)
+                   ? NULL
+                   : "--retained takes a number of garbage collections";
     case OPTION_SUPPRESSIONS:
         report_suppressions_add(&options->suppressions, argument);
         return NULL;
@@ -679,6 +684,8 @@ static const char *check_options(const struct report_options *options)
         return "--leaks cannot be combined with --spans";
     if (options->leaks && (options->by_size || options->lifetimes))
         return "--leaks cannot be combined with --by=size and --lifetimes";
+    if (options->survived_min > 0 && (options->spans || options->leaks || options->lifetimes))
+        return "--retained cannot be combined with --spans, --leaks and --lifetimes";
     if (!options->leaks && (suppressions->path_count > 0 || suppressions->has_no_built_in))
         return "--suppressions and --no-built-in-suppressions apply to --leaks";
     return NULL;
@@ -700,6 +707,7 @@ static int take_options(struct report_options *options, int argc, char **argv)
         {"percent-above", required_argument, NULL, OPTION_PERCENT},
         {"leaks", no_argument, NULL, OPTION_LEAKS},
         {"lifetimes", no_argument, NULL, OPTION_LIFETIMES},
+        {"retained", optional_argument, NULL, OPTION_RETAINED},
         {"suppressions", required_argument, NULL, OPTION_SUPPRESSIONS},
         {"no-built-in-suppressions", no_argument, NULL, OPTION_NO_BUILT_IN},
         {"by", required_argument, NULL, OPTION_BY},

@@ -304,6 +304,46 @@ def test_big(folder):
     need(2_400_000 < told["live_bytes"] < 4_000_000, f"live {told['live_bytes']}")
 
 
+RETAINED = """
+require "tracebed"
+class Early; end
+class Late; end
+class Gone; end
+Tracebed.start("run.tbed", allocations: :full)
+GC.disable
+early = Array.new(100) { Early.new }
+Array.new(50) { Gone.new }
+at_first = GC.count
+GC.enable
+3.times { GC.start }
+GC.disable
+late = Array.new(200) { Late.new }
+at_last = GC.count
+GC.enable
+GC.start
+GC.disable
+fresh = Array.new(300) { Late.new }
+Tracebed.stop
+print at_last - at_first
+"""
+
+
+def retained(folder, *options):
+    rows = json.loads(run([TRACEBED, "report", "--by=class", "--json", *options, "run.tbed"], folder))["sites"]
+    return {row["name"]: (row["retained_count"], row["retained_bytes"], row["generation"]) for row in rows
+            if row["name"] in ("Early", "Late", "Gone")}
+
+
+def test_retained(folder):
+    """Objects that survived collections, in the generation that GC.count gives."""
+    between = int(ruby(folder, RETAINED))
+    told = retained(folder, "--retained")
+    first = told["Early"][2]
+    need(told == {"Early": (100, 4000, first), "Late": (200, 8000, first + between)}, f"{told}, {between} between")
+    need(retained(folder, "--retained=2") == {"Early": (100, 4000, first)}, "survivors of one collection")
+    need(retained(folder, f"--retained={between + 2}") == {}, "survivors of more collections than there were")
+
+
 STACKS = """
 require "tracebed"
 class Deep

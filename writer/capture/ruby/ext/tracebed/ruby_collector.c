@@ -9,14 +9,15 @@
 #include <string.h>
 #include <unistd.h>
 
-enum work { NOTHING, MARKING, SWEEPING };
+/* LAZY: sweeping goes on in a later pause. */
+enum work { NOTHING, MARKING, SWEEPING, LAZY };
 
 static struct {
     struct tbed_recorder *recorder; /* NULL: none yet */
     pid_t pid;                      /* a forked child gets a track of its own */
     enum work work;                 /* of the collection that is under way */
     bool is_major, is_paused;
-    uint32_t pause_id, work_ids[2][3]; /* [is it major][work] */
+    uint32_t pause_id, work_ids[2][4]; /* [is it major][work] */
 } collector;
 
 static VALUE major_by; /* a symbol; it is made before a collection needs it */
@@ -38,14 +39,16 @@ void ruby_collector_begin(void)
     ruby_collector_is_major(); /* makes Ruby's own symbols */
     VALUE state = rb_gc_latest_gc_info(ID2SYM(rb_intern("state")));
     collector.work = state == ID2SYM(rb_intern("marking"))    ? MARKING
-                     : state == ID2SYM(rb_intern("sweeping")) ? SWEEPING
+                     : state == ID2SYM(rb_intern("sweeping")) ? LAZY
                                                               : NOTHING;
     collector.is_major = ruby_collector_is_major();
     collector.pause_id = intern("GC pause");
     collector.work_ids[0][MARKING] = intern("minor GC: marking");
     collector.work_ids[0][SWEEPING] = intern("minor GC: sweeping");
+    collector.work_ids[0][LAZY] = intern("minor GC: lazy sweeping");
     collector.work_ids[1][MARKING] = intern("major GC: marking");
     collector.work_ids[1][SWEEPING] = intern("major GC: sweeping");
+    collector.work_ids[1][LAZY] = intern("major GC: lazy sweeping");
 }
 
 static void work_begin(void)
@@ -85,6 +88,8 @@ static void pause_end(void)
     work_end();
     tbed_span_end(collector.recorder);
     collector.is_paused = false;
+    if (collector.work == SWEEPING)
+        collector.work = LAZY;
 }
 
 void ruby_collector_take(rb_event_flag_t event)
