@@ -30,7 +30,7 @@ from ruby_trace import RubyTrace, decoder
 
 # AddressSanitizer's runtime must be the first library that a process loads. The tool is built without it.
 ASAN = {}
-NOT_WITH_ASAN = ("test_record", "test_programs", "test_gem") # the tool finds its own extension; a gem is compiled as Ruby was
+NOT_WITH_ASAN = ("test_record", "test_programs", "test_gem", "test_other_versions") # the tool finds its own extension; a gem is compiled as Ruby was
 BEGIN, END, INSTANT, PAIR = 1, 2, 3, 5
 COMPARED_MIN = 1_000_000
 PARTS = ("net", "optparse", "uri", "csv", "psych", "reline")
@@ -873,6 +873,51 @@ def test_killed(folder):
             counted += 1
     need(counted > 1000, f"only {counted} events")
     return f"{counted:,} events resolved"
+
+
+# ---- Other versions of Ruby ----
+
+# Stands in for the header of a later version: it says which one it is.
+VERSION_HEADER = """#include_next <ruby/version.h>
+#undef RUBY_API_VERSION_MINOR
+#define RUBY_API_VERSION_MINOR %d
+"""
+
+OTHER_VERSION = """
+require "tracebed"
+abort "its frames are unknown" if Tracebed.exact?
+def refused = yield && abort("not refused")
+def work = [1, 2].map { |x| "a" * (300 * x) }
+Tracebed.start("run.tbed", allocations: :full, calls: true)
+kept = 1000.times.map {
+  [work, Object.new, "short"] }
+GC.start
+Tracebed.stop
+refused { Tracebed.start("a.tbed", stacks: true) rescue print("S") }
+refused { Tracebed.start("a.tbed", calls: "A#b") rescue print("C") }
+Tracebed.start("light.tbed") { 100.times { [] } }
+"""
+
+
+def test_other_versions(folder):
+    """Compiled for a Ruby whose structures are not known, the extension uses public functions only, and refuses the rest."""
+    sources = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "writer/capture/ruby/ext/tracebed").glob("*.c"))
+    for minor in (2, 3, 4):
+        header = pathlib.Path(folder, f"include{minor}/ruby/version.h")
+        header.parent.mkdir(parents=True)
+        header.write_text(VERSION_HEADER % minor)
+        run(["sh", "ninja/build_ruby.sh", f"{folder}/ext{minor}", f"{folder}/stamp", BUILD / "libtracebed.a", *sources], ROOT,
+            env={"CFLAGS": "-O0", "CPATH": f"{folder}/include{minor}", "RUBYLIB": ""})
+        told = ruby(folder, OTHER_VERSION, env={"RUBYLIB": f"{folder}/ext{minor}"})
+        need(told == "SC", told)
+        need("intact" in verify(folder) and "intact" in verify(folder, "light.tbed"), "not closed")
+        rows = json.loads(run([TRACEBED, "report", "--json", "--by=class", "run.tbed"], folder))
+        sums = {row["name"]: row for row in rows["sites"]}
+        need(sums["Object"]["live_count"] == 1000 and sums["Object"]["live_bytes"] == 40_000, str(sums["Object"]))
+        calls = {row["name"].split(" ")[0]: row["count"] for row in rows["spans"]}
+        need(calls.get("work") == 1000 and calls.get("Array#map") == 1000, str(calls))
+        os.remove(f"{folder}/run.tbed")
+        os.remove(f"{folder}/light.tbed")
 
 
 # ---- As a gem ----

@@ -67,7 +67,7 @@ static bool is_symbol(VALUE value, const char *name)
     return value == ID2SYM(rb_intern(name));
 }
 
-/* Ruby 3.1 has slots of one size. */
+/* Ruby 3.1 has slots of one size; later ones, slots of at least this size. */
 static uint64_t slot_nbytes(void)
 {
     VALUE constants = rb_const_get(rb_mGC, rb_intern("INTERNAL_CONSTANTS"));

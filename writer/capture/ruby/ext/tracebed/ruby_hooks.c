@@ -40,7 +40,7 @@ static void on_new(VALUE data, rb_trace_arg_t *arg)
     VALUE object = rb_tracearg_object(arg);
     if (ruby_session.full)
         tbed_alloc_record(track->recorder, ruby_typed_find(location, object), TBED_FUNCTION_UNKNOWN, object,
-                          ruby_session.slot_nbytes);
+                          ruby_new_size(object));
     if (ruby_session.by_marks)
         ruby_heap_add(track->recorder, object);
     else if (ruby_session.light)

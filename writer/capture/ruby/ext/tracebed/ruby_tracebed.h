@@ -322,6 +322,19 @@ static inline uint64_t ruby_size(VALUE object)
     return ruby_owns_memory(object) && ruby_memsize != NULL ? ruby_memsize(object) : ruby_session.slot_nbytes;
 }
 
+/* From Ruby 3.2 on, slots have several sizes, and only Ruby's function knows them. */
+#define RUBY_HAS_SLOT_SIZES (RUBY_API_VERSION_CODE >= 30200)
+
+/* Of an object whose allocation is under way: its slot. Objects of other types are not complete enough to be asked about. */
+static inline uint64_t ruby_new_size(VALUE object)
+{
+    VALUE type = RBASIC(object)->flags & RUBY_T_MASK;
+    bool is_plain = type == RUBY_T_STRING || type == RUBY_T_ARRAY || type == RUBY_T_OBJECT;
+    if (RUBY_HAS_SLOT_SIZES && is_plain && ruby_memsize != NULL && !ruby_owns_memory(object))
+        return ruby_memsize(object);
+    return ruby_session.slot_nbytes;
+}
+
 /* ---- ruby_heap.c: what is freed, by Ruby's mark bits, and what grows ---- */
 
 struct ruby_page { /* a page of Ruby's heap */
