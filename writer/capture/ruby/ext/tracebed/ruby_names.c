@@ -120,8 +120,8 @@ char *ruby_label(const void *sequence, const void *frame)
 static bool path_fits(const char *pattern, const char *path)
 {
     while (path != NULL && fnmatch(pattern, path, FNM_NOESCAPE) != 0) {
-        path = strchr(path, '/');
-        path += path != NULL;
+        const char *slash = strchr(path, '/');
+        path = slash != NULL ? slash + 1 : NULL;
     }
     return path != NULL;
 }
