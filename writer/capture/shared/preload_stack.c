@@ -21,10 +21,10 @@
 #include "writer/base/memory.h"
 #include "writer/capture/shared/preload_unwind.h"
 
-#define NODE_BITS  15u
-#define NODE_COUNT (1u << NODE_BITS)
-#define DEPTH_MAX  (PRELOAD_FRAMES_MAX + 1)
-#define CUT_PC     ((uintptr_t)1) /* stands for the frames that were cut; no return address is this low */
+#define NODES_LEAST 256u
+#define NODES_MOST  32768u
+#define DEPTH_MAX   (PRELOAD_FRAMES_MAX + 1)
+#define CUT_PC      ((uintptr_t)1) /* stands for the frames that were cut; no return address is this low */
 
 struct node {
     uintptr_t pc; /* 0: none */
@@ -36,7 +36,8 @@ struct preload_stacks {
     uint32_t depth;           /* of the last stack */
     uintptr_t pcs[DEPTH_MAX]; /* its return addresses, outermost first */
     uint32_t ids[DEPTH_MAX];
-    struct node nodes[NODE_COUNT];
+    struct preload_cache_use use;
+    struct node nodes[NODES_MOST];
     struct preload_unwinder unwinder;
 };
 
@@ -59,13 +60,15 @@ static void forget(struct preload_stacks *stacks, uint64_t version)
 {
     stacks->version = version;
     stacks->depth = 0;
-    memset(stacks->nodes, 0, sizeof stacks->nodes);
-    memset(stacks->unwinder.rules, 0, sizeof stacks->unwinder.rules);
+    memset(stacks->nodes, 0, preload_cache_size(&stacks->use, NODES_LEAST) * sizeof *stacks->nodes);
+    stacks->use = (struct preload_cache_use){0};
+    preload_unwinder_forget(&stacks->unwinder);
 }
 
 static struct node *node_of(struct preload_stacks *stacks, uint32_t parent, uintptr_t pc)
 {
-    return &stacks->nodes[((pc ^ (uint64_t)parent << 32) * 0x9E3779B97F4A7C15u) >> (64 - NODE_BITS)];
+    uint64_t hash = (pc ^ (uint64_t)parent << 32) * 0x9E3779B97F4A7C15u;
+    return &stacks->nodes[preload_cache_index(&stacks->use, NODES_LEAST, hash)];
 }
 
 /* The id of the frame above those of a stack that was cut. */
@@ -97,6 +100,7 @@ static bool intern(struct preload_thread *thread, uint32_t parent, uint32_t at, 
     preload_guard_set(thread, PRELOAD_RECORDING);
     for (uint32_t i = at; has_all && i < depth; i++) {
         *node_of(stacks, parent, stacks->pcs[i]) = (struct node){stacks->pcs[i], parent, stacks->ids[i]};
+        preload_cache_stored(&stacks->use, NODES_LEAST, NODES_MOST);
         parent = stacks->ids[i];
     }
     return has_all;

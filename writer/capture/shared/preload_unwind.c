@@ -110,11 +110,13 @@ static bool step_over_signal(struct preload_unwinder *unwinder, struct registers
 
 static const struct preload_frame_rule *find_rule(struct preload_unwinder *unwinder, uintptr_t pc)
 {
+    uint64_t hash = pc * 0x9E3779B97F4A7C15u;
     struct preload_frame_rule *rule =
-        &unwinder->rules[(pc * 0x9E3779B97F4A7C15u) >> (64 - PRELOAD_RULE_BITS)];
+        &unwinder->rules[preload_cache_index(&unwinder->use, PRELOAD_RULES_LEAST, hash)];
     if (TBED_UNLIKELY(rule->pc != pc)) {
         preload_frame_rule_find(pc, rule);
         rule->pc = pc;
+        preload_cache_stored(&unwinder->use, PRELOAD_RULES_LEAST, PRELOAD_RULES_MOST);
     }
     return rule;
 }
@@ -160,4 +162,11 @@ size_t preload_unwind(struct preload_unwinder *unwinder, const uintptr_t *frame,
     } while (count < max &&
              (unwinder->by_frame_pointer ? step_by_frame_pointer(unwinder, &at) : step(unwinder, &at)));
     return count;
+}
+
+void preload_unwinder_forget(struct preload_unwinder *unwinder)
+{
+    memset(unwinder->rules, 0,
+           preload_cache_size(&unwinder->use, PRELOAD_RULES_LEAST) * sizeof *unwinder->rules);
+    unwinder->use = (struct preload_cache_use){0};
 }

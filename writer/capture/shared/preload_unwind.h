@@ -25,13 +25,41 @@ struct preload_frame_rule {
     bool has_bp;       /* otherwise the frame pointer is still the caller's */
 };
 
-#define PRELOAD_RULE_BITS  12u
-#define PRELOAD_RULE_COUNT (1u << PRELOAD_RULE_BITS)
+/*
+ * How much of a cache is in use: a process that ends soon must not touch pages for all of it. It doubles when half of what
+ * is in use has been filled. Entries tell what they are for, so those that are now looked for elsewhere do no harm.
+ * Begins as zeros.
+ */
+struct preload_cache_use {
+    uint32_t more;   /* size - 1, if that is more than the least */
+    uint32_t stored; /* entries, and those that replaced others */
+};
+
+static inline uint32_t preload_cache_index(const struct preload_cache_use *use, uint32_t least, uint64_t hash)
+{
+    return (uint32_t)(hash >> 44) & (use->more | (least - 1));
+}
+
+static inline size_t preload_cache_size(const struct preload_cache_use *use, uint32_t least)
+{
+    return (size_t)(use->more | (least - 1)) + 1;
+}
+
+static inline void preload_cache_stored(struct preload_cache_use *use, uint32_t least, uint32_t most)
+{
+    size_t size = preload_cache_size(use, least);
+    if (size < most && ++use->stored > size / 2)
+        use->more = (uint32_t)(2 * size - 1);
+}
+
+#define PRELOAD_RULES_LEAST 128u
+#define PRELOAD_RULES_MOST  4096u
 
 struct preload_unwinder { /* for one thread; begins as zeros */
     bool by_frame_pointer;
     uintptr_t low, high; /* the part of the stack known to be mapped */
-    struct preload_frame_rule rules[PRELOAD_RULE_COUNT];
+    struct preload_cache_use use;
+    struct preload_frame_rule rules[PRELOAD_RULES_MOST];
 };
 
 /* ---- preload_unwind.c ---- */
@@ -41,6 +69,9 @@ struct preload_unwinder { /* for one thread; begins as zeros */
  * Returns their count, 1 to 'max'. May change errno.
  */
 size_t preload_unwind(struct preload_unwinder *unwinder, const uintptr_t *frame, uintptr_t *pcs, size_t max);
+
+/* Forgets the rules: what is loaded has changed. */
+void preload_unwinder_forget(struct preload_unwinder *unwinder);
 
 /* ---- preload_frame.c ---- */
 
