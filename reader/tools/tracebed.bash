@@ -4,7 +4,7 @@
 _tracebed()
 {
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} verb=${COMP_WORDS[1]} options
-    local verbs="record info dump report flame tree slowest histogram flows threads sql follow view diff aggregate strings verify recover import export snapshot symbolize cut merge pack unpack"
+    local verbs="record info dump report flame tree tui slowest histogram flows threads sql follow view diff aggregate strings verify recover import export snapshot symbolize cut merge pack unpack"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
         COMPREPLY=($(compgen -W "$verbs help --help --version" -- "$word"))

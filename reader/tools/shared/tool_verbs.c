@@ -15,7 +15,7 @@ static const struct tool_verb *const verbs[] = {
     &tool_verb_threads,   &tool_verb_histogram, &tool_verb_follow,   &tool_verb_strings,   &tool_verb_verify,
     &tool_verb_import,    &tool_verb_export,    &tool_verb_snapshot, &tool_verb_symbolize, &tool_verb_recover,
     &tool_verb_cut,       &tool_verb_merge,     &tool_verb_view,     &tool_verb_sql,       &tool_verb_pack,
-    &tool_verb_unpack,
+    &tool_verb_unpack,    &tool_verb_tui,
 };
 #define VERB_COUNT (sizeof verbs / sizeof verbs[0])
 
