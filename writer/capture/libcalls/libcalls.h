@@ -12,8 +12,6 @@
 #ifndef TRACEBED_LIBCALLS_H
 #define TRACEBED_LIBCALLS_H
 
-#include <link.h>
-
 #include "writer/capture/entries/entries.h"
 
 /* ---- libcalls_stubs.c ---- */
@@ -22,21 +20,6 @@
 
 /* The address to store in a slot so that calls of 'function' are recorded; 0: there are no more. */
 uintptr_t functions_stub_for(uintptr_t function);
-
-/* ---- libcalls_module.c: the slots of a module ---- */
-
-struct functions_slot {
-    uintptr_t *at;
-    const char *name;
-    const char *version; /* NULL: any */
-};
-
-/* Calls 'take' for each slot through which the module calls functions of others. */
-void functions_slots_each(const struct dl_phdr_info *info,
-                          void (*take)(void *context, const struct functions_slot *slot), void *context);
-
-/* Whether the address is in the module's code. */
-bool functions_is_code_of(const struct dl_phdr_info *info, uintptr_t address);
 
 /* ---- libcalls_names.c ---- */
 

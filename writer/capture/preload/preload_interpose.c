@@ -68,8 +68,8 @@ uint64_t preload_realloc_begin(void)
     return tick;
 }
 
-static void record_realloc(uintptr_t old, const void *address, size_t nbytes, uint64_t begin_tick,
-                           const uintptr_t *frame)
+void preload_record_realloc(uintptr_t old, const void *address, size_t nbytes, uint64_t begin_tick,
+                            const uintptr_t *frame)
 {
     struct preload_thread *thread = &preload_thread;
     if (preload_mode.is_light) {
@@ -134,7 +134,7 @@ EXPORTED void *realloc(void *old, size_t nbytes)
         return move_from_arena(old, nbytes, FRAME);
     uint64_t begin_tick = preload_realloc_begin();
     void *address = preload_real.realloc(old, nbytes);
-    record_realloc(old_address, address, nbytes, begin_tick, FRAME);
+    preload_record_realloc(old_address, address, nbytes, begin_tick, FRAME);
     return address;
 }
 
@@ -151,7 +151,7 @@ EXPORTED void *reallocarray(void *old, size_t count, size_t nbytes)
     uint64_t begin_tick = preload_realloc_begin();
     void *address =
         total == SIZE_MAX ? preload_real.reallocarray(old, count, nbytes) : preload_real.realloc(old, total);
-    record_realloc(old_address, address, total, begin_tick, FRAME);
+    preload_record_realloc(old_address, address, total, begin_tick, FRAME);
     return address;
 }
 

@@ -264,6 +264,8 @@ void preload_record_alloc(enum tbed_alloc_function function, const void *address
 void preload_record_free(const void *address, const uintptr_t *frame);
 /* The tick just before the real function is called; 0 if nothing is recorded. */
 uint64_t preload_realloc_begin(void);
+void preload_record_realloc(uintptr_t old, const void *address, size_t nbytes, uint64_t begin_tick,
+                            const uintptr_t *frame);
 
 /*
  * The frame whose caller is recorded: that of operator new if it called. A deeper one was left behind by an exception.

@@ -7,18 +7,23 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#include <dlfcn.h>
 #include <elf.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-#include "writer/capture/libcalls/libcalls.h"
+#include "writer/capture/shared/preload_slots.h"
 
 #if defined(__x86_64__)
 #define TYPE_CALL    R_X86_64_JUMP_SLOT
 #define TYPE_POINTER R_X86_64_GLOB_DAT
+#define TYPE_DATA    R_X86_64_64
 #else
 #define TYPE_CALL    R_AARCH64_JUMP_SLOT
 #define TYPE_POINTER R_AARCH64_GLOB_DAT
+#define TYPE_DATA    R_AARCH64_ABS64
 #endif
 
 struct dynamic {
@@ -31,7 +36,7 @@ struct dynamic {
     size_t calls_nbytes, others_nbytes, needed_count, kind;
 };
 
-bool functions_is_code_of(const struct dl_phdr_info *info, uintptr_t address)
+bool preload_is_code_of(const struct dl_phdr_info *info, uintptr_t address)
 {
     for (size_t i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
@@ -115,23 +120,23 @@ static const char *version_of(const struct dynamic *dynamic, size_t symbol)
 }
 
 static void each(const struct dynamic *dynamic, const ElfW(Rela) * list, size_t nbytes, uint32_t type,
-                 void (*take)(void *context, const struct functions_slot *slot), void *context)
+                 void (*take)(void *context, const struct preload_slot *slot), void *context)
 {
     for (size_t i = 0; list != NULL && i < nbytes / sizeof *list; i++) {
         size_t number = ELF64_R_SYM(list[i].r_info);
         const ElfW(Sym) *symbol = &dynamic->symbols[number];
-        if (ELF64_R_TYPE(list[i].r_info) != type || symbol->st_shndx != SHN_UNDEF ||
-            (type == TYPE_POINTER && ELF64_ST_TYPE(symbol->st_info) != STT_FUNC))
+        if (ELF64_R_TYPE(list[i].r_info) != type || symbol->st_shndx != SHN_UNDEF || list[i].r_addend != 0 ||
+            (type != TYPE_CALL && ELF64_ST_TYPE(symbol->st_info) != STT_FUNC))
             continue;
-        struct functions_slot slot = {.at = (uintptr_t *)(dynamic->base + list[i].r_offset),
-                                      .name = dynamic->texts + symbol->st_name,
-                                      .version = version_of(dynamic, number)};
+        struct preload_slot slot = {.at = (uintptr_t *)(dynamic->base + list[i].r_offset),
+                                    .name = dynamic->texts + symbol->st_name,
+                                    .version = version_of(dynamic, number)};
         take(context, &slot);
     }
 }
 
-void functions_slots_each(const struct dl_phdr_info *info,
-                          void (*take)(void *context, const struct functions_slot *slot), void *context)
+void preload_slots_each(const struct dl_phdr_info *info,
+                        void (*take)(void *context, const struct preload_slot *slot), void *context)
 {
     struct dynamic dynamic;
     if (!read_dynamic(info, &dynamic))
@@ -140,4 +145,70 @@ void functions_slots_each(const struct dl_phdr_info *info,
         each(&dynamic, dynamic.calls, dynamic.calls_nbytes, TYPE_CALL, take, context);
     else
         each(&dynamic, dynamic.others, dynamic.others_nbytes, TYPE_POINTER, take, context);
+}
+
+void preload_pointers_each(const struct dl_phdr_info *info,
+                           void (*take)(void *context, const struct preload_slot *slot), void *context)
+{
+    struct dynamic dynamic;
+    if (!read_dynamic(info, &dynamic))
+        return;
+    each(&dynamic, dynamic.calls, dynamic.calls_nbytes, TYPE_CALL, take, context);
+    each(&dynamic, dynamic.others, dynamic.others_nbytes, TYPE_POINTER, take, context);
+    each(&dynamic, dynamic.others, dynamic.others_nbytes, TYPE_DATA, take, context);
+}
+
+/* ---- The function behind a slot ---- */
+
+static uintptr_t look_up(const struct preload_slot *slot, void *scope)
+{
+    void *found = slot->version != NULL ? dlvsym(scope, slot->name, slot->version) : dlsym(scope, slot->name);
+    return (uintptr_t)found;
+}
+
+/* What is found in the module itself is its entry for the address of another module's function. */
+uintptr_t preload_slot_function(const struct preload_slot *slot, const struct dl_phdr_info *info)
+{
+    uintptr_t function = __atomic_load_n(slot->at, __ATOMIC_RELAXED);
+    if (function != 0 && preload_is_code_of(info, function))
+        function = look_up(slot, RTLD_DEFAULT);
+    if (function != 0 && preload_is_code_of(info, function))
+        function = look_up(slot, RTLD_NEXT);
+    return function != 0 && !preload_is_code_of(info, function) ? function : 0;
+}
+
+/* ---- Writing to slots ---- */
+
+static bool is_in(const struct dl_phdr_info *info, uint32_t type, uint32_t flags, uintptr_t address)
+{
+    for (size_t i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        if (segment->p_type == type && (segment->p_flags & flags) == flags &&
+            address - (info->dlpi_addr + segment->p_vaddr) < segment->p_memsz)
+            return true;
+    }
+    return false;
+}
+
+void preload_slot_page_close(struct preload_slot_page *page)
+{
+    if (page->start != 0 && page->was_read_only)
+        mprotect((void *)page->start, (size_t)sysconf(_SC_PAGESIZE), PROT_READ);
+    page->start = 0;
+}
+
+bool preload_slot_page_open(struct preload_slot_page *page, uintptr_t address)
+{
+    size_t nbytes = (size_t)sysconf(_SC_PAGESIZE);
+    uintptr_t start = address & ~(uintptr_t)(nbytes - 1);
+    if (start == page->start)
+        return true;
+    preload_slot_page_close(page);
+    if (!is_in(page->info, PT_LOAD, PF_W, address)) /* a relocation of code */
+        return false;
+    page->was_read_only = is_in(page->info, PT_GNU_RELRO, 0, address);
+    if (page->was_read_only && mprotect((void *)start, nbytes, PROT_READ | PROT_WRITE) != 0)
+        return false;
+    page->start = start;
+    return true;
 }
