@@ -65,6 +65,8 @@ def install(folder):
 def reason_to_skip(command, environment):
     if command.startswith("./run "):
         return "it builds the tree that this check is part of"
+    if command.startswith("tracebed tui "):
+        return "it needs a terminal, in which its own test runs it"
     has_ruby = shutil.which("ruby") and os.path.isdir(f"{environment['HOME']}/../prefix/lib/tracebed/ruby")
     if "ruby" in command and not has_ruby:
         return "Ruby or its headers are not installed"

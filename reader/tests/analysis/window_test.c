@@ -71,12 +71,9 @@ static void make_row(struct oracle *oracle, const struct question *question, uin
 static int compare_parts(const void *left, const void *right)
 {
     const struct tbed_window_part *a = left, *b = right;
-    const uint64_t keys[][2] = {{a->stream, b->stream},
-                                {a->depth, b->depth},
-                                {a->begin_tick, b->begin_tick},
-                                {a->end_tick, b->end_tick},
-                                {a->id, b->id},
-                                {a->count, b->count}};
+    const uint64_t keys[][2] = {
+        {a->stream, b->stream},     {a->depth, b->depth}, {a->begin_tick, b->begin_tick},
+        {a->end_tick, b->end_tick}, {a->id, b->id},       {a->count, b->count}};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (keys[i][0] != keys[i][1])
             return keys[i][0] < keys[i][1] ? -1 : 1;
