@@ -114,6 +114,8 @@ void functions_returned_slowly(struct functions_returned *returned, const uint8_
 uintptr_t functions_near_code(uintptr_t address, enum functions_kind kind, uint32_t distance);
 /* Whether the code at this address is such code. */
 bool functions_near_is_ours(uintptr_t address);
+/* New memory at this address; NULL: it is in use. */
+void *functions_map_at(uintptr_t address, size_t nbytes);
 
 /* ---- entries_sites.c: the places of a module ---- */
 

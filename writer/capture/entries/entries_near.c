@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "writer/capture/entries/entries.h"
 
@@ -58,15 +60,16 @@ static void write_entry(uint8_t *page, uint32_t at, uint32_t what)
 }
 #endif
 
-static void *page_at(uintptr_t address)
+/* Not by mmap(): ThreadSanitizer ends a program that wants an address outside of what it takes for the program's. */
+void *functions_map_at(uintptr_t address, size_t nbytes)
 {
-    void *page = mmap((void *)address, PAGE_NBYTES, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    if (page == MAP_FAILED)
+    long pages = syscall(SYS_mmap, address, nbytes, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (pages == -1)
         return NULL;
-    if ((uintptr_t)page == address)
-        return page;
-    munmap(page, PAGE_NBYTES);
+    if ((uintptr_t)pages == address)
+        return (void *)address;
+    syscall(SYS_munmap, pages, nbytes); /* a kernel before 4.17 */
     return NULL;
 }
 
@@ -76,9 +79,9 @@ static uint8_t *page_find(uintptr_t address)
     uint8_t *page = NULL;
     address &= ~(uintptr_t)0xFFFF;
     for (uintptr_t away = PAGE_NBYTES; page == NULL && away < REACH && away < address; away += STEP)
-        page = page_at(address - away);
+        page = functions_map_at(address - away, PAGE_NBYTES);
     for (uintptr_t away = 64 * STEP; page == NULL && away < REACH; away += STEP)
-        page = page_at(address + away);
+        page = functions_map_at(address + away, PAGE_NBYTES);
     return page;
 }
 

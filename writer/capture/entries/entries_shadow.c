@@ -16,22 +16,16 @@
 #define BRANCH_NBYTES (sizeof(void *) << (FUNCTIONS_SHADOW_BRANCH_BITS - FUNCTIONS_SHADOW_LEAF_BITS))
 #define LEAF_NBYTES   ((size_t)2 << FUNCTIONS_SHADOW_LEAF_BITS) /* two words for each */
 
-static void *reserve(uintptr_t address, size_t nbytes)
+static void *reserve(size_t nbytes)
 {
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (address != 0 ? MAP_FIXED_NOREPLACE : 0);
-    void *pages = mmap((void *)address, nbytes, PROT_READ | PROT_WRITE, flags, -1, 0);
-    if (pages == MAP_FAILED)
-        return NULL;
-    if (address != 0 && (uintptr_t)pages != address) { /* a kernel before 4.17 */
-        munmap(pages, nbytes);
-        return NULL;
-    }
-    return pages;
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *pages = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+    return pages != MAP_FAILED ? pages : NULL;
 }
 
 bool functions_shadow_prepare(void)
 {
-    return reserve(FUNCTIONS_SHADOW_ROOT, ROOT_NBYTES) != NULL;
+    return functions_map_at(FUNCTIONS_SHADOW_ROOT, ROOT_NBYTES) != NULL;
 }
 
 /* Threads and signal handlers may do this at once; one wins. */
@@ -40,7 +34,7 @@ static void *child_of(void **parent, size_t nbytes)
     void *child = __atomic_load_n(parent, __ATOMIC_ACQUIRE), *expected = NULL;
     if (child != NULL || tbed_is_sandboxed())
         return child;
-    child = reserve(0, nbytes);
+    child = reserve(nbytes);
     if (child != NULL &&
         !__atomic_compare_exchange_n(parent, &expected, child, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         munmap(child, nbytes);
