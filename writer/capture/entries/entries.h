@@ -108,14 +108,17 @@ bool functions_returned_quickly(struct functions_returned *returned);
 void functions_entered_slowly(struct functions_entered *entered, const uint8_t *saved);
 void functions_returned_slowly(struct functions_returned *returned, const uint8_t *saved);
 
+/* ---- entries_memory.c ---- */
+
+/* New memory at this address; NULL: it is in use. */
+void *functions_map_at(uintptr_t address, size_t nbytes);
+
 /* ---- entries_near.c: code close enough to a module for a call with 32 bits ---- */
 
 /* The address to call; 0: there is no room near 'address'. */
 uintptr_t functions_near_code(uintptr_t address, enum functions_kind kind, uint32_t distance);
 /* Whether the code at this address is such code. */
 bool functions_near_is_ours(uintptr_t address);
-/* New memory at this address; NULL: it is in use. */
-void *functions_map_at(uintptr_t address, size_t nbytes);
 
 /* ---- entries_sites.c: the places of a module ---- */
 

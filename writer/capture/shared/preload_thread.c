@@ -161,7 +161,8 @@ void preload_trace_open(void)
     preload_guard_set(thread, PRELOAD_APART);
     uint32_t state = open_writer() ? OPENED : OFF;
     preload_guard_set(thread, guard);
-    thread->since_resident = PRELOAD_RESIDENT_COUNT; /* the counter has its name before there are other threads */
+    thread->since_resident =
+        PRELOAD_RESIDENT_COUNT; /* the counter has its name before there are other threads */
     __atomic_store_n(&trace_state, state, __ATOMIC_RELEASE);
     errno = saved_errno;
 }
