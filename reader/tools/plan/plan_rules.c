@@ -1,9 +1,9 @@
 /*
  * The patterns of 'tracebed record --functions', and which functions they match.
  *
- * A pattern is a glob, or a POSIX extended regular expression between slashes. It is matched with the function's names:
- * demangled with and without the list of arguments, and as it is in the symbol table. "file:" in front matches the source
- * file instead, "module:" the program or library.
+ * A pattern is a glob, or a POSIX extended regular expression between slashes. It is compared with each form of the
+ * function's name: demangled, with and without arguments, and as the symbol table has it. A pattern that starts with
+ * "file:" is compared with the source file instead, one that starts with "module:" with the program or library.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -24,7 +24,7 @@
 
 #include "reader/tools/shared/tool.h"
 
-#define QUESTION_MS 500 /* a client sends as soon as it is connected */
+#define QUESTION_MS 500 /* clients send their question as soon as they have connected */
 
 struct server {
     struct plan_rules *rules;

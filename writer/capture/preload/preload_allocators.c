@@ -64,7 +64,7 @@ static inline size_t text_nbytes(const char *text)
         return address;                                                                                      \
     }
 
-/* An exception would leave the guard as it is. */
+/* No guard is set around the call: an exception would leave it set. */
 #define THROWS(name, function, parameters, arguments, size)                                                  \
     static void *(*real_##name)parameters;                                                                   \
     HOOK void *hook_##name parameters                                                                        \

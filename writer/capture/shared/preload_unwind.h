@@ -27,8 +27,8 @@ struct preload_frame_rule {
 
 /*
  * How much of a cache is in use: a process that ends soon must not touch pages for all of it. It doubles when half of what
- * is in use has been filled. Entries tell what they are for, so those that are now looked for elsewhere do no harm.
- * Begins as zeros.
+ * is in use has been filled. Each entry contains its key, so
+ * entries that are in the wrong place after that are harmless. Starts as zeros.
  */
 struct preload_cache_use {
     uint32_t more;   /* size - 1, if that is more than the least */

@@ -9,8 +9,8 @@
  *     work()
  *     tracebed_cpython.stop()
  *
- * It does what docs/vm.md says. Calls come from PyEval_SetProfile(), which also tells of functions in C, of generators each
- * time they go on, and of what an exception leaves. Memory comes from PyMem_SetAllocator(). The line of an allocation is
+ * It follows docs/vm.md. Calls come from PyEval_SetProfile(), which also reports C functions, every resumption of a
+ * generator, and functions that an exception leaves. Memory comes from PyMem_SetAllocator(). The line of an allocation is
  * read from the interpreter's frames, as tracemalloc does: asking for a frame object would itself allocate.
  *
  * SPDX-License-Identifier: MIT
