@@ -179,12 +179,9 @@ static void tell_unpatched(const char *path, const struct launch_note *list, siz
 {
     for (size_t i = 0; i < count; i++) {
         const struct launch_note *note = &list[i];
-        if (note->kind == LAUNCH_NOTE_UNPATCHED && note->status > 0)
+        if (note->kind == LAUNCH_NOTE_UNPATCHED)
             tool_complain("%s: %s: %" PRIu32 " function%s could not be patched: %s", path, note->name,
                           note->status, note->status == 1 ? "" : "s", patch_trouble(note->system_errno));
-        else if (note->kind == LAUNCH_NOTE_UNPATCHED)
-            tool_complain("%s: %s: functions were not patched: %s", path, note->name,
-                          patch_trouble(note->system_errno));
     }
 }
 

@@ -106,8 +106,14 @@ static bool protect(const struct dl_phdr_info *info, int protection)
     return is_done;
 }
 
+static bool is_prepared; /* return addresses can be replaced */
+
 static bool make_writable(struct patching *patching)
 {
+    if (!is_prepared) {
+        patching->system_errno = LAUNCH_UNPATCHED_NOT_PREPARED;
+        return false;
+    }
     if (!patching->is_writable && !patching->has_failed) {
         patching->is_writable = protect(patching->info, PROT_READ | PROT_WRITE | PROT_EXEC);
         patching->has_failed = !patching->is_writable;
@@ -137,7 +143,7 @@ static void patch(void *context, const struct functions_site *site)
 /* 'tracebed record' says it at the end. */
 static void tell(const struct dl_phdr_info *info, size_t count, int reason)
 {
-    bool has_name = info != NULL && info->dlpi_name != NULL && info->dlpi_name[0] != '\0';
+    bool has_name = info->dlpi_name != NULL && info->dlpi_name[0] != '\0';
     struct launch_note note = {
         .kind = LAUNCH_NOTE_UNPATCHED, .status = (uint32_t)count, .system_errno = reason};
     launch_note_add(launch_notes_find(), &note, has_name ? info->dlpi_name : program_invocation_name);
@@ -198,8 +204,6 @@ void functions_patch_loaded(void)
 __attribute__((constructor(102))) static void start(void)
 {
     launch_notes_remember();
-    if (functions_entries_prepare((uintptr_t)functions_return_trampoline))
-        functions_patch_loaded();
-    else
-        tell(NULL, 0, LAUNCH_UNPATCHED_NOT_PREPARED);
+    is_prepared = functions_entries_prepare((uintptr_t)functions_return_trampoline);
+    functions_patch_loaded();
 }
