@@ -11,6 +11,7 @@
 #include "reader/tools/report/group.h"
 #include "reader/tools/shared/tool_places.h"
 #include "reader/tools/tree/old_stacks.h"
+#include "reader/tools/tree/row_links.h"
 
 #include <string.h>
 #include <tracebed/analysis.h>
@@ -28,9 +29,8 @@ struct tree {
     struct tbed_stacks_options options;
     struct tbed_stacks *stacks;
     struct tool_places places;
-    struct old_stacks old; /* of --diff */
-    size_t *first, *next;  /* per row: the first child and the next sibling, longest first; 'count': none */
-    size_t count;
+    struct old_stacks old;  /* of --diff */
+    struct row_links links; /* longest first */
 };
 
 /* Formats ticks as a time or as a count. */

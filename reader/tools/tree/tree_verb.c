@@ -127,45 +127,6 @@ static int parse(int argc, char **argv, struct tree *tree)
     return -1;
 }
 
-/* ---- Order: from rows by name to longest first ---- */
-
-struct longest {
-    uint64_t ticks;
-    size_t row;
-};
-
-static int by_ticks(const void *a, const void *b)
-{
-    const struct longest *left = a, *right = b;
-    if (left->ticks != right->ticks)
-        return left->ticks < right->ticks ? -1 : 1;
-    return left->row > right->row ? -1 : left->row < right->row;
-}
-
-/* Takes rows by ascending time and puts each before its siblings. Roots are children of the row after the last. */
-static void link_rows(struct tree *tree)
-{
-    const struct tbed_stack_row *row;
-    while (tbed_stacks_row(tree->stacks, tree->count) != NULL)
-        tree->count++;
-    struct longest *rows = tool_realloc(NULL, (tree->count + 1) * sizeof *rows);
-    tree->first = tool_realloc(NULL, (tree->count + 1) * sizeof *tree->first);
-    tree->next = tool_realloc(NULL, (tree->count + 1) * sizeof *tree->next);
-    for (size_t i = 0; i <= tree->count; i++) {
-        row = tbed_stacks_row(tree->stacks, i);
-        rows[i] = (struct longest){row != NULL ? row->total_ticks : 0, i};
-        tree->first[i] = tree->count;
-    }
-    qsort(rows, tree->count, sizeof *rows, by_ticks);
-    for (size_t i = 0; i < tree->count; i++) {
-        row = tbed_stacks_row(tree->stacks, rows[i].row);
-        size_t parent = row->parent != SIZE_MAX ? row->parent : tree->count;
-        tree->next[rows[i].row] = tree->first[parent];
-        tree->first[parent] = rows[i].row;
-    }
-    free(rows);
-}
-
 /* ---- Printing ---- */
 
 static void print_row(const struct tree *tree, const struct tbed_stack_row *row, double part)
@@ -223,19 +184,19 @@ static bool is_wanted(const struct tree *tree, const struct tbed_stack_row *row,
 static void walk(const struct tree *tree, struct tbed_json *json)
 {
     struct above *above = NULL;
-    size_t room = 0, depth = 0, printed = 0, at = tree->first[tree->count];
+    size_t room = 0, depth = 0, printed = 0, at = tree->links.first[tree->links.count];
     while (!tool_output_failed()) {
-        const struct tbed_stack_row *row = at < tree->count ? tbed_stacks_row(tree->stacks, at) : NULL;
+        const struct tbed_stack_row *row = at < tree->links.count ? tbed_stacks_row(tree->stacks, at) : NULL;
         if (row == NULL && depth == 0)
             break;
         if (row == NULL) {
-            at = tree->next[above[--depth].row];
+            at = tree->links.next[above[--depth].row];
             continue;
         }
         bool is_root = row->depth < (tree->options.per_thread ? 2u : 1u);
         uint64_t root_ticks = is_root ? row->total_ticks : above[depth - 1].root_ticks;
         if (!is_wanted(tree, row, root_ticks)) {
-            at = tree->next[at];
+            at = tree->links.next[at];
             continue;
         }
         if (json != NULL)
@@ -247,7 +208,7 @@ static void walk(const struct tree *tree, struct tbed_json *json)
             above = tool_realloc(above, room * sizeof *above);
         }
         above[depth++] = (struct above){at, printed++, root_ticks};
-        at = tree->first[at];
+        at = tree->links.first[at];
     }
     free(above);
 }
@@ -297,7 +258,7 @@ static enum tbed_status tree_paths(struct tree *tree)
         return status;
     if (tree->old.path != NULL)
         return TBED_OK;
-    link_rows(tree);
+    tree->links = row_links_make(tree->stacks, ROWS_BY_TOTAL);
     print_all(tree);
     return TBED_OK;
 }
@@ -357,8 +318,7 @@ static int run(int argc, char **argv)
     tool_filter_close(&tree.filter);
     tbed_reader_close(tree.reader);
     group_free(&tree.group);
-    free(tree.first);
-    free(tree.next);
+    row_links_free(&tree.links);
     return exit;
 }
 

@@ -8,12 +8,11 @@
 #define TRACEBED_TUI_H
 
 #include "reader/tools/filter/tool_filter.h"
+#include "reader/tools/tree/row_links.h"
 
 #include <tracebed/analysis.h>
 
 /* ---- Rows ---- */
-
-enum tui_sort { TUI_BY_TOTAL, TUI_BY_SELF, TUI_BY_COUNT, TUI_BY_NAME, TUI_SORT_COUNT };
 
 /*
  * All rows of the stacks, each before the rows below it, siblings in the order asked for. A row's place in it is its
@@ -29,7 +28,7 @@ struct tui_rows {
 };
 
 void tui_rows_make(struct tui_rows *rows, const struct tbed_stacks *stacks);
-void tui_rows_sort(struct tui_rows *rows, enum tui_sort sort); /* positions change */
+void tui_rows_sort(struct tui_rows *rows, enum row_order order); /* positions change */
 void tui_rows_free(struct tui_rows *rows);
 
 const struct tbed_stack_row *tui_row(const struct tui_rows *rows, size_t position);
@@ -59,7 +58,7 @@ struct tui {
     struct tool_places places;
     struct tbed_stacks *stacks;
     struct tui_rows rows;
-    enum tui_sort sort;
+    enum row_order order;
     size_t selected, top; /* positions of visible rows */
     size_t height, width; /* of the terminal */
     bool is_typing;       /* what to search for */

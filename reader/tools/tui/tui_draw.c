@@ -57,12 +57,12 @@ static void put_figure(struct tbed_text *text, const char *figure, int width)
 
 static void draw_head(const struct tui *tui, struct tbed_text *text)
 {
-    static const char *const sorts[TUI_SORT_COUNT] = {"total", "self", "count", "name"};
+    static const char *const sorts[ROW_ORDER_COUNT] = {"total", "self", "count", "name"};
     size_t left, count = count_columns(tui, &left);
     for (size_t i = 0; i < count; i++)
         put_figure(text, columns[i].head, columns[i].width);
     tbed_text_puts(text, "  span, by ");
-    tbed_text_puts(text, sorts[tui->sort]);
+    tbed_text_puts(text, sorts[tui->order]);
     if (tool_filter_is_given(&tui->filter))
         tbed_text_puts(text, " (only a part of the trace)");
     put_line(tui, 0, text, TUI_BOLD);

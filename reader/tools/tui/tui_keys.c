@@ -58,8 +58,8 @@ static void go_in(struct tui *tui)
 static void sort_next(struct tui *tui)
 {
     size_t row = tui->rows.order[tui->selected];
-    tui->sort = (tui->sort + 1) % TUI_SORT_COUNT;
-    tui_rows_sort(&tui->rows, tui->sort);
+    tui->order = (tui->order + 1) % ROW_ORDER_COUNT;
+    tui_rows_sort(&tui->rows, tui->order);
     tui->selected = tui->rows.position[row];
     tui->top = 0;
 }

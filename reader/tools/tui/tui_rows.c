@@ -13,99 +13,33 @@
 
 /* ---- Order ---- */
 
-struct ranked {
-    const struct tbed_stack_row *row;
-    uint64_t figure; /* what is sorted by, largest first */
-    size_t index;
-};
-
-static uint64_t figure_of(const struct tbed_stack_row *row, enum tui_sort sort)
-{
-    switch (sort) {
-    case TUI_BY_SELF:
-        return row->self_ticks;
-    case TUI_BY_COUNT:
-        return row->count;
-    default:
-        return row->total_ticks;
-    }
-}
-
-/* What comes first is last, because each row is put before its siblings. Equal rows are in the order of 'tracebed tree'. */
-static int by_figure(const void *a, const void *b)
-{
-    const struct ranked *left = a, *right = b;
-    if (left->figure != right->figure)
-        return left->figure < right->figure ? -1 : 1;
-    return left->index > right->index ? -1 : left->index < right->index;
-}
-
-static int by_name(const void *a, const void *b)
-{
-    const struct ranked *left = a, *right = b;
-    int difference = strcmp(right->row->label, left->row->label);
-    return difference != 0 ? difference : by_figure(a, b);
-}
-
-/* By index: the first child and the next sibling. Roots are children of the row after the last. */
-struct links {
-    size_t *first, *next;
-};
-
-static size_t parent_index(const struct tui_rows *rows, size_t index)
-{
-    size_t parent = tbed_stacks_row(rows->stacks, index)->parent;
-    return parent != SIZE_MAX ? parent : rows->count;
-}
-
-static void link_rows(const struct tui_rows *rows, enum tui_sort sort, struct links links)
-{
-    struct ranked *ranked = tool_realloc(NULL, (rows->count + 1) * sizeof *ranked);
-    for (size_t i = 0; i < rows->count; i++) {
-        const struct tbed_stack_row *row = tbed_stacks_row(rows->stacks, i);
-        ranked[i] = (struct ranked){row, figure_of(row, sort), i};
-    }
-    qsort(ranked, rows->count, sizeof *ranked, sort == TUI_BY_NAME ? by_name : by_figure);
-    for (size_t i = 0; i <= rows->count; i++)
-        links.first[i] = rows->count;
-    for (size_t i = 0; i < rows->count; i++) {
-        size_t parent = parent_index(rows, ranked[i].index);
-        links.next[ranked[i].index] = links.first[parent];
-        links.first[parent] = ranked[i].index;
-    }
-    free(ranked);
-}
-
 /* Moves to the first child, or else to the next sibling of the nearest row that has one, without recursion. */
-static void number_rows(struct tui_rows *rows, struct links links)
+static void number_rows(struct tui_rows *rows, const struct row_links *links)
 {
-    size_t count = rows->count, at = links.first[count], position = 0;
+    size_t count = rows->count, at = links->first[count], position = 0;
     while (at != count) {
         rows->order[position] = at;
         rows->position[at] = position++;
-        if (links.first[at] != count) {
-            at = links.first[at];
+        if (links->first[at] != count) {
+            at = links->first[at];
             continue;
         }
-        while (at != count && links.next[at] == count) {
+        while (at != count && links->next[at] == count) {
             rows->after[rows->position[at]] = position;
-            at = parent_index(rows, at);
+            at = row_links_parent(links, tbed_stacks_row(rows->stacks, at));
         }
         if (at != count) {
             rows->after[rows->position[at]] = position;
-            at = links.next[at];
+            at = links->next[at];
         }
     }
 }
 
-void tui_rows_sort(struct tui_rows *rows, enum tui_sort sort)
+void tui_rows_sort(struct tui_rows *rows, enum row_order order)
 {
-    struct links links = {.first = tool_realloc(NULL, (rows->count + 1) * sizeof(size_t)),
-                          .next = tool_realloc(NULL, (rows->count + 1) * sizeof(size_t))};
-    link_rows(rows, sort, links);
-    number_rows(rows, links);
-    free(links.first);
-    free(links.next);
+    struct row_links links = row_links_make(rows->stacks, order);
+    number_rows(rows, &links);
+    row_links_free(&links);
 }
 
 void tui_rows_make(struct tui_rows *rows, const struct tbed_stacks *stacks)
@@ -118,7 +52,7 @@ void tui_rows_make(struct tui_rows *rows, const struct tbed_stacks *stacks)
     rows->after = tool_realloc(NULL, (rows->count + 1) * sizeof *rows->after);
     rows->is_open = tool_realloc(NULL, (rows->count + 1) * sizeof *rows->is_open);
     memset(rows->is_open, 0, (rows->count + 1) * sizeof *rows->is_open);
-    tui_rows_sort(rows, TUI_BY_TOTAL);
+    tui_rows_sort(rows, ROWS_BY_TOTAL);
 }
 
 void tui_rows_free(struct tui_rows *rows)
@@ -148,8 +82,8 @@ bool tui_row_is_open(const struct tui_rows *rows, size_t position)
 
 size_t tui_row_parent(const struct tui_rows *rows, size_t position)
 {
-    size_t parent = parent_index(rows, rows->order[position]);
-    return parent != rows->count ? rows->position[parent] : rows->count;
+    size_t parent = tui_row(rows, position)->parent;
+    return parent != SIZE_MAX ? rows->position[parent] : rows->count;
 }
 
 size_t tui_row_next(const struct tui_rows *rows, size_t position)
