@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #define NAME_TRIES 100
@@ -180,14 +181,30 @@ static bool link_work(struct new_file *file, unsigned mode)
     return link_to(file, file->work);
 }
 
+/* Whether it is /dev/null, by any name. */
+static bool is_null_device(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 3);
+}
+
+static enum tbed_status open_discarded(struct new_file *file, struct tbed_error *error)
+{
+    file->is_discarded = true;
+    file->fd = tbed_nameless_file();
+    return file->fd >= 0 ? TBED_OK : tbed_exchange_fail(error, TBED_ERR_OPEN);
+}
+
 enum tbed_status tbed_new_file_open(const char *path, bool overwrite, unsigned mode,
                                     struct new_file *file_ret, struct tbed_error *error_ret)
 {
+    struct new_file *file = file_ret;
+    *file = (struct new_file){.overwrite = overwrite};
+    if (is_null_device(path))
+        return open_discarded(file, error_ret);
     enum tbed_status status = check_place(path, overwrite, error_ret);
     if (status != TBED_OK)
         return status;
-    struct new_file *file = file_ret;
-    *file = (struct new_file){.overwrite = overwrite};
     char folder[NEW_FILE_PATH_NBYTES];
     memcpy(file->path, path, strlen(path) + 1);
     folder_of(path, folder);
@@ -202,7 +219,8 @@ enum tbed_status tbed_new_file_open(const char *path, bool overwrite, unsigned m
 
 bool tbed_new_file_name(struct new_file *file)
 {
-    return file->has_name || take_and_keep_name(file, 0, link_work);
+    errno = EINVAL;
+    return !file->is_discarded && (file->has_name || take_and_keep_name(file, 0, link_work));
 }
 
 /* ---- Closing ---- */
@@ -220,7 +238,7 @@ static bool appear(struct new_file *file)
 
 enum tbed_status tbed_new_file_commit(struct new_file *file, struct tbed_error *error_ret)
 {
-    if (!appear(file)) {
+    if (!file->is_discarded && !appear(file)) {
         enum tbed_status status = errno == EEXIST ? TBED_ERR_EXISTS : TBED_ERR_WRITE;
         tbed_exchange_fail(error_ret, status);
         tbed_new_file_abandon(file);

@@ -13,6 +13,7 @@
 struct new_file {
     int fd;
     bool overwrite;
+    bool is_discarded;               /* it is written for /dev/null */
     bool has_name;                   /* a temporary one, because it needs one or cannot be without */
     char path[NEW_FILE_PATH_NBYTES]; /* its final path */
     char work[NEW_FILE_PATH_NBYTES]; /* its temporary name */
@@ -27,6 +28,7 @@ unsigned tbed_new_file_mode_of_readers(struct tbed_reader *const *readers, size_
 
 /*
  * Opens a file for reading and writing that will become 'path', in the same folder, with 'mode' less the umask.
+ * For /dev/null it opens a file without a name, which is discarded in the end.
  *
  * Errors: ERR_EXISTS, if it may not be overwritten; ERR_IS_DIRECTORY and ERR_NOT_REGULAR, as these, links among them,
  *         are neither replaced nor followed; ERR_OPEN, ERR_ARGUMENT.

@@ -275,6 +275,9 @@ static void output_is_whole_or_not_there(void **state)
     char *kept = read_whole(out, NULL);
     assert_string_equal(kept, "mine");
     free(kept);
+    EXPECT(0, "exported", "", "export", "--to=chrome", path, "-o", "/dev/null");
+    EXPECT(0, "exported", "", "export", "--to=pprof", path, "-f", "-o", "/dev/null");
+    EXPECT(2, "", "cannot be created", "symbolize", path, "-o", "/dev/null");
     EXPECT(0, "\n]}\n", "", "export", "--to=chrome", path, "-o", "-");
     struct run run = run_with(&(struct run_with){.output = "/dev/full"},
                               (const char *const[]){"export", "--to=chrome", path, "-o", "-", NULL});

@@ -255,6 +255,9 @@ static void wrong_usage_is_exit_2(void **state)
     EXPECT(2, "", "--limit", "report", "--limit=x", "x");
     EXPECT(2, "", "--jobs", "report", "--jobs=many", "x");
     EXPECT(2, "", "unrecognized", "report", "--colour", "x");
+    EXPECT(2, "", "Did you mean '--color'?", "report", "--colour", "x");
+    EXPECT(2, "", "Did you mean '--sort'?", "report", "--srot=total", "x");
+    EXPECT(2, "", "requires an argument", "report", "--sort");
     EXPECT(0, "usage: tracebed report", "", "report", "-h");
 }
 

@@ -47,6 +47,10 @@ bool record_limits_check(const struct record_limits *limits)
         tool_complain("--max-size: a trace needs at least 256K");
         return false;
     }
+    if (limits->ring_nbytes != 0 && limits->ring_nbytes < LEAST_NBYTES) {
+        tool_complain("--ring: a flight recorder needs at least 256K for its events");
+        return false;
+    }
     if (limits->ring_nbytes > most - LEAST_NBYTES) {
         tool_complain("--ring: must be at least 256K smaller than --max-size (default: 64G)");
         return false;

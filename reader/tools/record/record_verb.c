@@ -33,7 +33,7 @@ static const char help[] =
     "      --light            record only the call site, 8 bytes per allocation:\n"
     "                         no sizes, no frees\n"
     "      --mmap             also record anonymous mappings made by the program\n"
-    "      --stacks[=N]       record N frames (default 16, at most 128) of the call\n"
+    "      --stacks[=N]       record N frames (default 64, at most 128) of the call\n"
     "                         stack of each allocation\n"
     "      --stacks=N,fp      follow frame pointers: faster, for programs that were\n"
     "                         compiled with them\n"
@@ -281,6 +281,8 @@ static int parse(int argc, char **argv, struct options *options)
             return TOOL_TROUBLE;
     if (result >= 0)
         return result;
+    if (strcmp(options->output, "-") == 0)
+        return tool_usage(&tool_verb_record, "a trace cannot be written to standard output");
     if (!check_kinds(options) ||
         (options->is_ruby && !record_ruby_take_functions(&options->ruby, &options->functions)) ||
         !record_functions_check(&options->functions) || !record_limits_check(&options->limits))

@@ -36,6 +36,25 @@ static void note_given(const struct tool_verb *verb, int option, const struct op
     given_count += at == given_count;
 }
 
+/* After getopt_long() complained about a word: suggests the nearest option that there is. */
+static void suggest_option(const char *word, const struct option *longs)
+{
+    const char *names[GIVEN_MAX];
+    char name[GIVEN_MAX] = "";
+    size_t count = 0, nbytes = strcspn(word, "=");
+    if (strncmp(word, "--", 2) != 0 || nbytes - 2 >= sizeof name)
+        return;
+    memcpy(name, word + 2, nbytes - 2);
+    for (; longs->name != NULL && count < GIVEN_MAX; longs++)
+        if (strncmp(longs->name, name, nbytes - 2) != 0) /* else it is ambiguous, or its argument is wrong */
+            names[count++] = longs->name;
+        else
+            return;
+    const char *near = tool_word_nearest(names, count, name);
+    if (near != NULL)
+        tool_hint("Did you mean '--%s'?", near);
+}
+
 void tool_options_start(void)
 {
     given_count = 0;
@@ -53,9 +72,10 @@ int tool_option_next(const struct tool_verb *verb, int argc, char **argv, const 
     while (option == TOOL_OPTION_COLOR && (problem = tool_color_set(optarg)) == NULL);
     if (option == TOOL_OPTION_COLOR)
         *exit_ret = tool_usage(verb, problem);
-    else if (option == '?')
+    else if (option == '?') {
+        suggest_option(argv[optind - 1], longs);
         *exit_ret = tool_usage(verb, NULL);
-    else if (option == 'h') {
+    } else if (option == 'h') {
         tool_print_help(verb);
         *exit_ret = tool_finish(TOOL_FINE);
     } else if (option != -1) {

@@ -9,22 +9,31 @@
 
 #define WORD_ROOM 32 /* longer words are not compared */
 
+static unsigned least(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+/* Letters inserted, removed or replaced, and neighbours swapped. */
 static unsigned edit_distance(const char *from, const char *to)
 {
-    unsigned row[WORD_ROOM];
+    unsigned rows[3][WORD_ROOM];
     size_t to_count = strlen(to);
     if (to_count >= WORD_ROOM || strlen(from) >= WORD_ROOM)
         return WORD_ROOM;
+    unsigned *before = rows[0], *above = rows[1], *row = rows[2];
     for (unsigned j = 0; j <= to_count; j++)
         row[j] = j;
     for (unsigned i = 1; from[i - 1] != '\0'; i++) {
-        unsigned diagonal = row[0];
+        unsigned *oldest = before;
+        before = above, above = row, row = oldest;
         row[0] = i;
         for (size_t j = 1; j <= to_count; j++) {
-            unsigned change = diagonal + (from[i - 1] != to[j - 1]);
-            unsigned shift = 1 + (row[j] < row[j - 1] ? row[j] : row[j - 1]);
-            diagonal = row[j];
-            row[j] = change < shift ? change : shift;
+            unsigned change = above[j - 1] + (from[i - 1] != to[j - 1]);
+            row[j] = least(change, 1 + least(row[j - 1], above[j]));
+            bool is_swap = i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1];
+            if (is_swap)
+                row[j] = least(row[j], 1 + before[j - 2]);
         }
     }
     return row[to_count];

@@ -782,7 +782,8 @@ def test_warning(folder):
     )  # fmt: skip
     expect(run.returncode == 0 and "not compiled with -finstrument-functions" in run.stderr, run.stderr)
     wrong = "--rotate 64; --rotate M; --rotate 0M; --rotate 1T; --rotate 1M,; --rotate 1M,0; --rotate -1s; "
-    wrong += "--filter x; --depth 3; --functions --depth none; --max-size 3X; --max-size 100K; --ring 0; --ring 100T"
+    wrong += "--filter x; --depth 3; --functions --depth none; --max-size 3X; --max-size 100K; --ring 0; --ring 100T; "
+    wrong += "--ring 3; --ring 255K; -o -"
     for options in wrong.split("; "):
         command = [TRACEBED, "record", *options.split(), "true"]
         run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
