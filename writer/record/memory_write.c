@@ -74,11 +74,19 @@ void tbed_free_slots_record(struct tbed_recorder *recorder, uint32_t location, u
     tbed_extended_record(recorder, &record);
 }
 
-void tbed_resize_record(struct tbed_recorder *recorder, uint32_t location, uint64_t address, uint64_t size)
+static __attribute__((noinline)) void resize_slow(struct tbed_recorder *recorder, uint32_t location,
+                                                  uint64_t address, uint64_t size)
 {
     struct tbed_extended_event record = {
         .type = TBED_EXT_RESIZE, .id = location, .fixed = {address, size}, .fixed_count = 2};
     tbed_extended_record(recorder, &record);
+}
+
+void tbed_resize_record(struct tbed_recorder *recorder, uint32_t location, uint64_t address, uint64_t size)
+{
+    if (!tbed_words_record(recorder, TBED_TAG_EXTENDED, location & TBED_ID_MAX, 0, 4, 4,
+                           tbed_words_of(TBED_EXT_RESIZE | 3 << 16, address, size, 0)))
+        resize_slow(recorder, location, address, size);
 }
 
 /* The size of a range is stored as an argument. */

@@ -300,6 +300,26 @@ static inline void tbed_span_end(struct tbed_recorder *recorder)
         tbed_span_end_slow(recorder);
 }
 
+/*
+ * Gives the allocation that was recorded last the size that it has by now, in place: 'behind' is where the cursor was after
+ * it. False: it was not the last event, or the size does not fit there; tbed_resize_record() serves then.
+ */
+static inline int tbed_last_alloc_resize(struct tbed_recorder *recorder, const uint64_t *behind,
+                                         uint64_t address, uint64_t size)
+{
+    const uint64_t plain = (uint64_t)TBED_PAIR_ALLOC << 60 | address / 8, size_bits = (uint64_t)0x7FFF << 45;
+    if (TBED_UNLIKELY(recorder->mark != TBED_MARK_READY) || behind == NULL || size >> 15 != 0)
+        return 0;
+    tbed_recorder_mark_busy(recorder);
+    uint64_t *cursor = recorder->cursor;
+    int is_last =
+        cursor == behind && tbed_recorder_fits(recorder, 0, 0) && (cursor[-1] & ~size_bits) == plain;
+    if (is_last)
+        __atomic_store_n((tbed_word *)cursor - 1, plain | size << 45, __ATOMIC_RELAXED);
+    tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
+    return is_last;
+}
+
 static inline void tbed_instant_record(struct tbed_recorder *recorder, uint32_t id)
 {
     if (!tbed_words_record(recorder, TBED_TAG_INSTANT, id & TBED_ID_MAX, 0, 1, 1, tbed_words_none()) &&

@@ -16,16 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CACHE_BITS  13
 #define IS_NAMELESS ((uint64_t)1 << 32)
 
 static struct ruby_table classes; /* class -> id of its name, perhaps with the flag */
 static size_t nameless_count;
 
-static struct known_pair {
-    VALUE class; /* or a type; 0: none */
-    uint32_t location, id;
-} cache[1 << CACHE_BITS];
+struct ruby_pair ruby_pairs[1 << RUBY_PAIRS_BITS];
 
 /* ---- Names ---- */
 
@@ -83,37 +79,18 @@ static uint32_t type_id(unsigned type)
 
 /* ---- Pairs ---- */
 
-static struct known_pair *place_of(VALUE class, uint32_t location)
+uint32_t ruby_pair_make(struct ruby_pair *pair, VALUE class, uint32_t location)
 {
-    return &cache[((class ^ (uint64_t)location << 24) * 0x9E3779B97F4A7C15u) >> (64 - CACHE_BITS)];
-}
-
-/* A class, or the number of a type, which no class has as address. */
-static VALUE class_of(VALUE object)
-{
-    VALUE type = RBASIC(object)->flags & RUBY_T_MASK, class = RBASIC(object)->klass;
-    if (class == 0 && type == T_CLASS) /* a singleton class */
-        return rb_cClass;
-    bool has_class = class != 0 && type != T_IMEMO && type != T_ICLASS && type != T_NODE;
-    return has_class ? class : type;
-}
-
-uint32_t ruby_typed_find(uint32_t location, VALUE object)
-{
-    VALUE class = class_of(object);
-    struct known_pair *known = place_of(class, location);
-    if (known->class == class && known->location == location)
-        return known->id;
     uint32_t name = class <= RUBY_T_MASK ? type_id((unsigned)class) : class_id(class);
-    *known = (struct known_pair){class, location, tbed_typed_intern(ruby_session.writer, location, name)};
-    return known->id;
+    *pair = (struct ruby_pair){class, location, tbed_typed_intern(ruby_session.writer, location, name)};
+    return pair->id;
 }
 
 /* ---- The collector, and the end ---- */
 
-static void cache_forget(void)
+static void pairs_forget(void)
 {
-    memset(cache, 0, sizeof cache);
+    memset(ruby_pairs, 0, sizeof ruby_pairs);
 }
 
 void ruby_classes_name(void)
@@ -136,7 +113,7 @@ void ruby_classes_drop_dead(void)
     size_t count = classes.count;
     ruby_table_drop_dead(&classes);
     if (classes.count != count) {
-        cache_forget();
+        pairs_forget();
         nameless_count = 0;
         for (size_t i = 0; i < classes.capacity; i++)
             nameless_count += classes.entries[i].key != 0 && (classes.entries[i].value & IS_NAMELESS) != 0;
@@ -147,7 +124,7 @@ void ruby_classes_drop_dead(void)
 void ruby_classes_follow(void)
 {
     ruby_table_follow(&classes);
-    cache_forget();
+    pairs_forget();
 }
 
 void ruby_classes_mark(void)
@@ -158,6 +135,6 @@ void ruby_classes_mark(void)
 void ruby_classes_clear(void)
 {
     ruby_table_clear(&classes);
-    cache_forget();
+    pairs_forget();
     nameless_count = 0;
 }

@@ -27,6 +27,29 @@ static size_t page_count, page_capacity;
 static struct ruby_table page_numbers; /* address -> index + 1 */
 static size_t seen_count;              /* the number of the last garbage collection whose marks were read */
 
+#define ALWAYS                                                                                               \
+    {                                                                                                        \
+        .mask = 0, .plain = 1                                                                                \
+    }
+const struct ruby_plain_flags ruby_plain_flags[] = {
+    [RUBY_T_STRING] = {.mask = RSTRING_NOEMBED | RUBY_FL_EXIVAR, .plain = 0},
+    [RUBY_T_ARRAY] = {.mask = RARRAY_EMBED_FLAG | RUBY_FL_EXIVAR, .plain = RARRAY_EMBED_FLAG},
+    [RUBY_T_OBJECT] = {.mask = ROBJECT_EMBED, .plain = ROBJECT_EMBED},
+    [RUBY_T_CLASS] = ALWAYS,
+    [RUBY_T_MODULE] = ALWAYS,
+    [RUBY_T_REGEXP] = ALWAYS,
+    [RUBY_T_HASH] = ALWAYS,
+    [RUBY_T_STRUCT] = ALWAYS,
+    [RUBY_T_BIGNUM] = ALWAYS,
+    [RUBY_T_FILE] = ALWAYS,
+    [RUBY_T_DATA] = ALWAYS,
+    [RUBY_T_MATCH] = ALWAYS,
+    [RUBY_T_COMPLEX] = ALWAYS,
+    [RUBY_T_RATIONAL] = ALWAYS,
+    [RUBY_T_SYMBOL] = ALWAYS,
+    [RUBY_T_MASK] = {0}, /* and the others: nothing outside of the slot, or it is counted elsewhere */
+};
+
 /* ---- Pages ---- */
 
 static bool pages_grow(void)
@@ -122,27 +145,48 @@ static bool has_any(const struct ruby_page *page)
 {
     uint64_t any = 0;
     for (size_t i = 0; i < RUBY_LAYOUT_MARKS_NWORDS; i++)
-        any |= page->ours[i];
+        any |= page->ours[i] | page->fresh[i];
     return any != 0;
 }
 
 /* ---- Sizes ---- */
 
+/* 0: the object in this slot has the size that was recorded last. */
+static uint64_t new_size(struct ruby_page *page, size_t slot, VALUE object)
+{
+    uint64_t nbytes = ruby_size(object), bit = (uint64_t)1 << slot % 64, *sized = &page->sized[slot / 64];
+    uint32_t size = nbytes < UINT32_MAX ? (uint32_t)nbytes : UINT32_MAX;
+    uint32_t known = (*sized & bit) != 0 ? page->sizes[slot] : RUBY_LAYOUT_SLOT_NBYTES;
+    if (size == known && size != UINT32_MAX)
+        return 0;
+    *sized |= bit;
+    page->sizes[slot] = size;
+    return nbytes;
+}
+
 static void measure(struct tbed_recorder *recorder, struct ruby_page *page, size_t slot, VALUE object)
 {
-    uint64_t nbytes = ruby_size(object);
-    uint32_t size = nbytes < UINT32_MAX ? (uint32_t)nbytes : UINT32_MAX;
-    if (size == page->sizes[slot] && size != UINT32_MAX)
-        return;
-    page->sizes[slot] = size;
-    tbed_resize_record(recorder, TBED_ID_INVALID, object, nbytes);
+    uint64_t nbytes = new_size(page, slot, object);
+    if (nbytes != 0)
+        tbed_resize_record(recorder, TBED_ID_INVALID, object, nbytes);
+}
+
+/* Objects that a collection has not marked are mostly not in the processor's caches. */
+static void fetch_slots(const struct ruby_page *page, size_t word, uint64_t slots)
+{
+    uintptr_t first = first_slot(page->address) + 64 * word * RUBY_LAYOUT_SLOT_NBYTES;
+    for (; slots != 0; slots &= slots - 1)
+        __builtin_prefetch((const void *)(first + (size_t)__builtin_ctzll(slots) * RUBY_LAYOUT_SLOT_NBYTES));
 }
 
 static void measure_slots(struct tbed_recorder *recorder, struct ruby_page *page, size_t word, uint64_t slots)
 {
+    uintptr_t first = first_slot(page->address) + 64 * word * RUBY_LAYOUT_SLOT_NBYTES;
     for (; slots != 0; slots &= slots - 1) {
-        size_t slot = 64 * word + (size_t)__builtin_ctzll(slots);
-        measure(recorder, page, slot, first_slot(page->address) + slot * RUBY_LAYOUT_SLOT_NBYTES);
+        size_t slot = (size_t)__builtin_ctzll(slots);
+        VALUE object = first + slot * RUBY_LAYOUT_SLOT_NBYTES;
+        if (ruby_owns_memory(object) || (page->sized[word] >> slot & 1) != 0)
+            measure(recorder, page, 64 * word + slot, object);
     }
 }
 
@@ -150,8 +194,11 @@ void ruby_newest_measure(struct tbed_recorder *recorder)
 {
     VALUE object = ruby_newest.object;
     uintptr_t address = object & ~(uintptr_t)(RUBY_LAYOUT_HEAP_PAGE_NBYTES - 1);
-    if (ruby_is_complete(object) && (ruby_page->address == address || ruby_page_find(address)))
-        measure(recorder, ruby_page, (object - address) / RUBY_LAYOUT_SLOT_NBYTES, object);
+    if (!ruby_is_complete(object) || (ruby_page->address != address && !ruby_page_find(address)))
+        return;
+    uint64_t nbytes = new_size(ruby_page, (object - address) / RUBY_LAYOUT_SLOT_NBYTES, object);
+    if (nbytes != 0 && !tbed_last_alloc_resize(recorder, ruby_newest.behind, object, nbytes))
+        tbed_resize_record(recorder, TBED_ID_INVALID, object, nbytes);
 }
 
 void ruby_heap_record_sizes(struct tbed_recorder *recorder)
@@ -160,21 +207,32 @@ void ruby_heap_record_sizes(struct tbed_recorder *recorder)
         return;
     for (size_t i = 0; i < page_count; i++)
         for (size_t word = 0; word < RUBY_LAYOUT_MARKS_NWORDS; word++)
-            measure_slots(recorder, pages[i], word, pages[i]->ours[word]);
+            measure_slots(recorder, pages[i], word, pages[i]->ours[word] | pages[i]->fresh[word]);
 }
 
 /* ---- Collections ---- */
+
+/* What a collection looks at in a word of slots: all that is new or dead; in a major one, all. */
+static uint64_t looked_at(const struct ruby_page *page, size_t word, const void *marks, bool is_major)
+{
+    uint64_t all = page->ours[word] | page->fresh[word], live = all & ruby_word(marks, 8 * word);
+    return is_major ? all : (all ^ live) | page->fresh[word];
+}
 
 static void record_dead_of(struct tbed_recorder *recorder, struct ruby_page *page, bool is_major)
 {
     uint64_t dead[RUBY_LAYOUT_MARKS_NWORDS], any = 0;
     const void *marks = marks_of(page->address);
+    fetch_slots(page, 0, looked_at(page, 0, marks, is_major));
     for (size_t i = 0; i < RUBY_LAYOUT_MARKS_NWORDS; i++) {
-        uint64_t live = page->ours[i] & ruby_word(marks, 8 * i);
-        dead[i] = page->ours[i] ^ live;
-        measure_slots(recorder, page, i, is_major ? page->ours[i] : dead[i] | page->fresh[i]);
+        if (i + 1 < RUBY_LAYOUT_MARKS_NWORDS)
+            fetch_slots(page, i + 1, looked_at(page, i + 1, marks, is_major));
+        measure_slots(recorder, page, i, looked_at(page, i, marks, is_major));
+        uint64_t all = page->ours[i] | page->fresh[i], live = all & ruby_word(marks, 8 * i);
+        dead[i] = all ^ live;
         page->ours[i] = live;
         page->fresh[i] = 0;
+        page->sized[i] &= live;
         any |= dead[i];
     }
     if (any != 0)
@@ -193,28 +251,35 @@ void ruby_heap_record_dead(struct tbed_recorder *recorder)
             record_dead_of(recorder, pages[i], is_major);
 }
 
+/* 'size' is 0 if the recorded one is a slot's. */
 static void moved(VALUE now, uint32_t size)
 {
     uintptr_t address = now & ~(uintptr_t)(RUBY_LAYOUT_HEAP_PAGE_NBYTES - 1);
     if (ruby_page->address != address && !ruby_page_find(address))
         return;
     size_t slot = (now - address) / RUBY_LAYOUT_SLOT_NBYTES;
-    ruby_page->ours[slot / 64] |= (uint64_t)1 << slot % 64;
+    uint64_t bit = (uint64_t)1 << slot % 64;
+    ruby_page->ours[slot / 64] |= bit;
+    ruby_page->sized[slot / 64] &= ~bit;
+    ruby_page->sized[slot / 64] |= size != 0 ? bit : 0;
     ruby_page->sizes[slot] = size;
 }
 
-static void follow_slots(size_t index, size_t word)
+static void follow_slots(struct ruby_page *page, size_t word)
 {
-    uint64_t left = pages[index]->ours[word];
+    uint64_t left = page->ours[word] | page->fresh[word];
     for (; left != 0; left &= left - 1) {
+        uint64_t bit = left & -left;
         size_t slot = 64 * word + (size_t)__builtin_ctzll(left);
-        VALUE object = first_slot(pages[index]->address) + slot * RUBY_LAYOUT_SLOT_NBYTES;
+        VALUE object = first_slot(page->address) + slot * RUBY_LAYOUT_SLOT_NBYTES;
         VALUE now = rb_gc_location(object);
         if (now == object)
             continue;
-        pages[index]->ours[word] &= ~(left & -left);
-        pages[index]->fresh[word] &= ~(left & -left);
-        moved(now, pages[index]->sizes[slot]);
+        uint32_t size = (page->sized[word] & bit) != 0 ? page->sizes[slot] : 0;
+        page->ours[word] &= ~bit;
+        page->fresh[word] &= ~bit;
+        page->sized[word] &= ~bit;
+        moved(now, size);
     }
 }
 
@@ -225,7 +290,7 @@ void ruby_heap_follow(struct tbed_recorder *recorder)
         return;
     for (size_t i = 0; i < page_count; i++)
         for (size_t word = 0; word < RUBY_LAYOUT_MARKS_NWORDS; word++)
-            follow_slots(i, word);
+            follow_slots(pages[i], word);
 }
 
 /* ---- The test ---- */

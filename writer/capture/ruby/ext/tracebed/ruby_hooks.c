@@ -24,6 +24,7 @@ static void on_new_full(VALUE data, rb_trace_arg_t *arg)
     if (TBED_UNLIKELY(ruby_session.apart))
         return;
     VALUE object = ruby_word(arg, RUBY_LAYOUT_ARG_OBJECT);
+    ruby_heap_before(track->recorder);
     tbed_alloc_record(track->recorder, ruby_typed_find(ruby_location(arg), object), TBED_FUNCTION_UNKNOWN,
                       object, ruby_session.slot_nbytes);
     ruby_heap_add(track->recorder, object);
@@ -38,6 +39,8 @@ static void on_new(VALUE data, rb_trace_arg_t *arg)
         return;
     uint32_t location = ruby_location(arg);
     VALUE object = rb_tracearg_object(arg);
+    if (ruby_session.by_marks)
+        ruby_heap_before(track->recorder);
     if (ruby_session.full)
         tbed_alloc_record(track->recorder, ruby_typed_find(location, object), TBED_FUNCTION_UNKNOWN, object,
                           ruby_new_size(object));
@@ -140,10 +143,8 @@ static void on_return(VALUE data, rb_trace_arg_t *arg)
 
 /* ---- The garbage collector ---- */
 
-static void on_marked(VALUE data, rb_trace_arg_t *arg)
+static void marking_end(void)
 {
-    (void)data;
-    (void)arg;
     if (ruby_session.by_marks)
         ruby_heap_record_dead(ruby_track()->recorder);
     ruby_classes_drop_dead();
@@ -154,7 +155,10 @@ static void on_marked(VALUE data, rb_trace_arg_t *arg)
 static void on_collector(VALUE data, rb_trace_arg_t *arg)
 {
     (void)data;
-    ruby_collector_take(rb_tracearg_event_flag(arg));
+    rb_event_flag_t event = rb_tracearg_event_flag(arg);
+    ruby_collector_take(event);
+    if (event == RUBY_INTERNAL_EVENT_GC_END_MARK && ruby_is_marked != NULL)
+        marking_end();
 }
 
 /* ---- Hooks ---- */
@@ -169,8 +173,6 @@ static void add(rb_event_hook_func_t hook, rb_event_flag_t events)
 void ruby_hooks_add(void)
 {
     bool is_plain = !ruby_session.objects && !ruby_session.check;
-    if (ruby_is_marked != NULL)
-        add(HOOK(on_marked), RUBY_INTERNAL_EVENT_GC_END_MARK);
     ruby_collector_begin();
     add(HOOK(on_collector), RUBY_INTERNAL_EVENT_GC_ENTER | RUBY_INTERNAL_EVENT_GC_START |
                                 RUBY_INTERNAL_EVENT_GC_END_MARK | RUBY_INTERNAL_EVENT_GC_END_SWEEP |
@@ -205,5 +207,4 @@ void ruby_hooks_remove(void)
     ruby_hooks_remove_allocations();
     ruby_tracks_unhook();
     rb_remove_event_hook(HOOK(on_collector));
-    rb_remove_event_hook(HOOK(on_marked));
 }

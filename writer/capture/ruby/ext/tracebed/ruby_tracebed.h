@@ -209,8 +209,34 @@ static inline uint32_t ruby_location(rb_trace_arg_t *arg)
 
 /* ---- ruby_classes.c: the classes of new objects ---- */
 
+/* A class, or the number of a type, which no class has as address; see ruby_class_of(). */
+struct ruby_pair {
+    VALUE class; /* 0: none */
+    uint32_t location, id;
+};
+#define RUBY_PAIRS_BITS 13
+extern struct ruby_pair ruby_pairs[1 << RUBY_PAIRS_BITS]; /* those that were looked for last, by hash */
+uint32_t ruby_pair_make(struct ruby_pair *pair, VALUE class, uint32_t location);
+
+static inline VALUE ruby_class_of(VALUE object)
+{
+    VALUE type = RBASIC(object)->flags & RUBY_T_MASK, class = RBASIC(object)->klass;
+    const uint32_t classless = 1u << RUBY_T_IMEMO | 1u << RUBY_T_ICLASS | 1u << RUBY_T_NODE;
+    if (TBED_UNLIKELY(class == 0))
+        return type == RUBY_T_CLASS ? rb_cClass : type; /* a singleton class */
+    return (classless >> type & 1) == 0 ? class : type;
+}
+
 /* What an allocation refers to: the location or stack together with the object's class. */
-uint32_t ruby_typed_find(uint32_t location, VALUE object);
+static inline uint32_t ruby_typed_find(uint32_t location, VALUE object)
+{
+    VALUE class = ruby_class_of(object);
+    uint64_t hash = (class ^ (uint64_t)location << 24) * 0x9E3779B97F4A7C15u;
+    struct ruby_pair *pair = &ruby_pairs[hash >> (64 - RUBY_PAIRS_BITS)];
+    if (TBED_UNLIKELY(pair->class != class || pair->location != location))
+        return ruby_pair_make(pair, class, location);
+    return pair->id;
+}
 /* Gives classes that had no name the one that they have now. */
 void ruby_classes_name(void);
 void ruby_classes_drop_dead(void);
@@ -286,28 +312,18 @@ void ruby_tracks_close(void);
 /* rb_obj_memsize_of(), which no header declares; NULL: this Ruby does not export it. */
 extern size_t (*ruby_memsize)(VALUE object);
 
+/* By type of object: which flags say whether its slot is all that it has, and how they are then. */
+struct ruby_plain_flags {
+    uint32_t mask, plain;
+};
+extern const struct ruby_plain_flags ruby_plain_flags[RUBY_T_MASK + 1];
+
 /* False: the object's slot is all that it has. */
 static inline bool ruby_owns_memory(VALUE object)
 {
     VALUE flags = RBASIC(object)->flags;
-    switch (flags & RUBY_T_MASK) {
-    case RUBY_T_STRING:
-        return (flags & (RSTRING_NOEMBED | RUBY_FL_EXIVAR)) != 0;
-    case RUBY_T_ARRAY:
-        return (flags & RUBY_FL_EXIVAR) != 0 || (flags & RARRAY_EMBED_FLAG) == 0;
-    case RUBY_T_OBJECT:
-        return (flags & ROBJECT_EMBED) == 0;
-    case RUBY_T_NONE:
-    case RUBY_T_FLOAT:
-    case RUBY_T_IMEMO:
-    case RUBY_T_ICLASS:
-    case RUBY_T_NODE:
-    case RUBY_T_MOVED:
-    case RUBY_T_ZOMBIE:
-        return false;
-    default:
-        return true;
-    }
+    const struct ruby_plain_flags *known = &ruby_plain_flags[flags & RUBY_T_MASK];
+    return ((uint32_t)flags & known->mask) != known->plain;
 }
 
 /* Of an object that may have been allocated a moment ago. Extensions need not expect that of theirs. */
@@ -339,15 +355,17 @@ static inline uint64_t ruby_new_size(VALUE object)
 
 struct ruby_page { /* a page of Ruby's heap */
     uintptr_t address;
-    uint64_t ours[RUBY_LAYOUT_MARKS_NWORDS];       /* slots with objects whose allocation was recorded */
-    uint64_t fresh[RUBY_LAYOUT_MARKS_NWORDS];      /* those of them that no collection has seen yet */
-    uint32_t sizes[64 * RUBY_LAYOUT_MARKS_NWORDS]; /* as recorded last */
+    /* Slots with objects whose allocation was recorded: those that a collection has seen, and new ones. */
+    uint64_t ours[RUBY_LAYOUT_MARKS_NWORDS], fresh[RUBY_LAYOUT_MARKS_NWORDS];
+    uint64_t sized[RUBY_LAYOUT_MARKS_NWORDS];      /* those of them whose recorded size is not a slot's */
+    uint32_t sizes[64 * RUBY_LAYOUT_MARKS_NWORDS]; /* what it is then */
 };
 extern struct ruby_page *ruby_page; /* the page of the last allocation */
 
 struct ruby_newest { /* the object that was allocated last; its size is known when the next one is */
     VALUE object;    /* 0: none */
     size_t gc_count;
+    const uint64_t *behind; /* where its recorder's cursor was after its allocation */
 };
 extern struct ruby_newest ruby_newest;
 
@@ -367,20 +385,23 @@ void ruby_newest_measure(struct tbed_recorder *recorder);
 void ruby_heap_follow(struct tbed_recorder *recorder);
 void ruby_heap_clear(void);
 
-/* Records the size of the object before this one, whose allocation was recorded. */
-static inline void ruby_heap_add(struct tbed_recorder *recorder, VALUE object)
+/* Records the size of the newest object, before the allocation of another one is recorded. */
+static inline void ruby_heap_before(struct tbed_recorder *recorder)
 {
     if (ruby_newest.object != 0 && ruby_newest.gc_count == rb_gc_count() &&
-        TBED_UNLIKELY(ruby_owns_memory(ruby_newest.object)))
+        ruby_owns_memory(ruby_newest.object))
         ruby_newest_measure(recorder);
-    ruby_newest = (struct ruby_newest){object, rb_gc_count()};
+}
+
+/* The allocation of the object has been recorded. */
+static inline void ruby_heap_add(const struct tbed_recorder *recorder, VALUE object)
+{
+    ruby_newest = (struct ruby_newest){object, rb_gc_count(), recorder->cursor};
     uintptr_t address = object & ~(uintptr_t)(RUBY_LAYOUT_HEAP_PAGE_NBYTES - 1);
     if (TBED_UNLIKELY(ruby_page->address != address) && !ruby_page_find(address))
         return;
     uint32_t slot = (uint32_t)(object - address) / RUBY_LAYOUT_SLOT_NBYTES;
-    ruby_page->ours[slot / 64] |= (uint64_t)1 << slot % 64;
     ruby_page->fresh[slot / 64] |= (uint64_t)1 << slot % 64;
-    ruby_page->sizes[slot] = RUBY_LAYOUT_SLOT_NBYTES;
 }
 
 /* ---- ruby_hooks.c ---- */
