@@ -177,6 +177,11 @@ enum tbed_record_type {
     TBED_RECORD_TYPES = 17,
 };
 
+enum tbed_process_instants {
+    TBED_INSTANTS_ANY = 0,
+    TBED_INSTANTS_ALLOCATIONS = 1, /* those at locations and stacks */
+};
+
 struct tbed_disk_process {
     tbed_le64 head;
     tbed_le32 stream;
@@ -185,7 +190,7 @@ struct tbed_disk_process {
     tbed_le32 name_id;
     tbed_le64 tick;
     tbed_le32 forked_from;
-    tbed_le32 zero;
+    tbed_le32 instants; /* enum tbed_process_instants */
 };
 _Static_assert(sizeof(struct tbed_disk_process) == 40, "section 8");
 

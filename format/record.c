@@ -18,7 +18,7 @@ struct field_range {
 static const struct field_range field_ranges[] = {
     {FIELD(PROCESS, process, stream), 1, UINT32_MAX},
     {FIELD(PROCESS, process, name_id), 0, TBED_ID_MAX},
-    {FIELD(PROCESS, process, zero), 0, 0},
+    {FIELD(PROCESS, process, instants), TBED_INSTANTS_ANY, TBED_INSTANTS_ALLOCATIONS},
     {FIELD(STREAM, stream, stream), 1, UINT32_MAX},
     {FIELD(STREAM, stream, process), 1, UINT32_MAX},
     {FIELD(STREAM, stream, kind), TBED_STREAM_THREAD, TBED_STREAM_OFF_CPU},

@@ -42,10 +42,10 @@ EXTENDED = {1: ("begin", "", "category"), 2: ("end", "begin_tick", ""), 3: ("ins
 
 # Record type: the meaning of each u32 from offset 8 on, as letters of FIELD_RANGES.
 UNIT, LINES, BIND, BIND_LIST, ANCHOR, STACKS, FRAMES, LOST, TYPES = 4, 7, 8, 9, 10, 13, 14, 16, 17
-RECORD_FIELDS = {1: "s..i...0", 2: "sst.i...", 3: "si..", UNIT: "i.kpii.b..", 5: "si......", 6: "si..", LINES: "i.",
+RECORD_FIELDS = {1: "s..i...a", 2: "sst.i...", 3: "si..", UNIT: "i.kpii.b..", 5: "si......", 6: "si..", LINES: "i.",
                  BIND: "i.i0", BIND_LIST: ".0", ANCHOR: "......", 11: "ii00", 12: "s0..", STACKS: "i.",
                  FRAMES: "i.", 15: "....s.", LOST: ".n........", TYPES: "i."}
-FIELD_RANGES = {".": (0, M32), "0": (0, 0), "s": (1, M32), "i": (0, ID_MAX), "k": (1, 2), "t": (1, 4), "p": (0, 31), "b": (0, 64), "n": (0, 4)}
+FIELD_RANGES = {".": (0, M32), "0": (0, 0), "s": (1, M32), "i": (0, ID_MAX), "k": (1, 2), "t": (1, 4), "p": (0, 31), "b": (0, 64), "n": (0, 4), "a": (0, 1)}
 # Where the count is, the size of a counted item and, if an item consists of fields, their letters.
 COUNTED = {UNIT: (36, 1, ""), LINES: (12, 8, ".."), BIND_LIST: (8, 8, "ii"), STACKS: (12, 8, "ii"),
            FRAMES: (12, 16, "ii.0"), TYPES: (12, 8, "ii")}

@@ -253,7 +253,7 @@ const struct golden_case golden_record_cases[] = {
     {"RECORD_FIELD-no_kind", "RECORD_FIELD@5224", FIELD(AT_STREAM, stream, kind, 0)},
     {"RECORD_FIELD-stream", "RECORD_FIELD@5224", FIELD(AT_STREAM, stream, stream, 0)},
     {"RECORD_FIELD-process", "RECORD_FIELD@5184", FIELD(AT_PROCESS, process, stream, 0)},
-    {"RECORD_FIELD-process_zero", "RECORD_FIELD@5184", FIELD(AT_PROCESS, process, zero, 1)},
+    {"RECORD_FIELD-process_instants", "RECORD_FIELD@5184", FIELD(AT_PROCESS, process, instants, 2)},
     {"RECORD_FIELD-unit_kind", "RECORD_FIELD@5368", FIELD(AT_UNIT, unit, kind, 3)},
     {"RECORD_FIELD-shift", "RECORD_FIELD@5368", FIELD(AT_UNIT, unit, pc_shift, 32)},
     {"RECORD_FIELD-build_id", "RECORD_FIELD@5368", .edit = have_long_build_id},

@@ -416,7 +416,8 @@ static void write_records(const char *folder)
     struct golden_block records =
         golden_page(&file, &(struct golden_start){.kind = TBED_BLOCK_RECORDS, .stream = 1});
     process_record(&records, names[0]);
-    GOLDEN_RECORD(&records, TBED_RECORD_PROCESS, 3, 200, 100, names[1], GOLDEN_U64(GOLDEN_FIRST_TICK), 1, 0);
+    GOLDEN_RECORD(&records, TBED_RECORD_PROCESS, 3, 200, 100, names[1], GOLDEN_U64(GOLDEN_FIRST_TICK), 1,
+                  TBED_INSTANTS_ALLOCATIONS);
     stream_record(&records, 2, TBED_ID_INVALID);
     GOLDEN_RECORD(&records, TBED_RECORD_STREAM, 4, 3, TBED_STREAM_TRACK, 0, names[0], 2,
                   GOLDEN_U64(GOLDEN_FIRST_TICK + 2)); /* has no events */

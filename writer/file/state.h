@@ -50,6 +50,7 @@ struct tbed_process {
     uint32_t name_id;       /* of 'name'; 0: none yet */
     char name[16];          /* the kernel's, as it was last recorded */
     bool annotates;         /* it adds to a trace without being one of its processes */
+    bool instants_are_allocations;
 };
 
 /* growth.c; the retry, page.c. */

@@ -104,6 +104,7 @@ static struct tbed_writer *writer_make(const char *path, int fd, const struct tb
     file->process.annotates = options->annotate;
     file->releases_pages = options->given_ticks || options->release_pages;
     file->process.given_pid = options->process_pid;
+    file->process.instants_are_allocations = options->instants_are_allocations;
     writer->helper.store = tbed_store_of(writer);
     writer->helper.is_wanted = !options->no_helper && !options->annotate;
     writer->syncing.interval_ns = options->sync_interval_ns;

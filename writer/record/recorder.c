@@ -133,6 +133,22 @@ void tbed_process_describe_given(struct tbed_writer *writer, uint32_t process, c
     tbed_state_unlock(file);
 }
 
+/* In a forked child that has not recorded anything yet, this joins the trace. */
+void tbed_process_name_set(struct tbed_writer *writer, const char *name)
+{
+    struct tbed_file *file = tbed_file_of(writer);
+    if (file == NULL || !tbed_state_lock(file))
+        return;
+    struct tbed_store *store = tbed_store_of(writer);
+    struct tbed_disk_name record = {
+        .stream = tbed_le32_make(file->process.stream),
+        .name_id = tbed_le32_make(tbed_intern_locked(store, name, strlen(name))),
+        .tick = tbed_le64_make(tbed_clock_now(&file->clock)),
+    };
+    tbed_record_append(store, &record, TBED_RECORD_NAME, sizeof record);
+    tbed_state_unlock(file);
+}
+
 struct tbed_recorder *tbed_track_open(struct tbed_writer *writer, const char *name)
 {
     return open_kind(writer, name, TBED_STREAM_TRACK, 0, 0);

@@ -55,6 +55,8 @@ void tbed_process_record(struct tbed_store *store, uint32_t name_id, uint32_t fo
         .name_id = tbed_le32_make(name_id),
         .tick = tbed_le64_make(tbed_clock_now(&store->file.clock)),
         .forked_from = tbed_le32_make(forked_from),
+        .instants = tbed_le32_make(store->file.process.instants_are_allocations ? TBED_INSTANTS_ALLOCATIONS
+                                                                                : TBED_INSTANTS_ANY),
     };
     tbed_record_append(store, &record, TBED_RECORD_PROCESS, sizeof record);
 }

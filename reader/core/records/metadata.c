@@ -38,6 +38,7 @@ static bool take_process(struct intake *intake)
         .name_id = LOAD32(disk, name_id),
         .forked_from = LOAD32(disk, forked_from),
         .tick = LOAD64(disk, tick),
+        .instants_are_allocations = LOAD32(disk, instants) == TBED_INSTANTS_ALLOCATIONS,
     };
     return true;
 }

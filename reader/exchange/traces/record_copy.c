@@ -116,6 +116,8 @@ static void copy_process(struct records_out *out, struct copy_source *source,
     process->name_id = name;
     process->tick = tick_of(source, info->tick);
     process->forked_from = stream_of(source, info->forked_from);
+    process->instants =
+        tbed_le32_make(info->instants_are_allocations ? TBED_INSTANTS_ALLOCATIONS : TBED_INSTANTS_ANY);
     put_end(out, source, info->stream, info->end_tick);
 }
 

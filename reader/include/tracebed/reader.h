@@ -106,10 +106,10 @@ static inline void tbed_reader_info(const struct tbed_reader *reader, struct tbe
 struct tbed_process_info {
     uint32_t stream; /* the process's number */
     uint32_t pid, parent_pid;
-    uint32_t name_id;     /* from the newest NAME record, else from the PROCESS record */
-    uint32_t forked_from; /* the number of a process; 0: none */
-    uint64_t tick;
-    uint64_t end_tick; /* 0: no END record */
+    uint32_t name_id;              /* from the newest NAME record, else from the PROCESS record */
+    uint32_t forked_from;          /* the number of a process; 0: none */
+    uint64_t tick, end_tick;       /* the latter is 0 without an END record */
+    bool instants_are_allocations; /* those at locations and stacks */
 };
 /* The processes in order of their numbers. Returns false past the last. */
 static inline bool tbed_process_get(const struct tbed_reader *reader, size_t index,

@@ -144,6 +144,8 @@ struct tbed_name report_site_name(const struct report *report, const struct tbed
 void report_moments_text(const struct report *report);
 /* Lifetimes cost time and memory. */
 bool report_needs_lifetimes(const struct report_options *options);
+/* All instants of the trace are allocations, recorded in light mode. */
+bool report_counts_allocations(const struct report *report);
 /* False, with a complaint, if --retained is asked for and no process with allocations has garbage collections. */
 bool report_retained_applies(const struct report *report);
 

@@ -706,12 +706,30 @@ static const char *key_title(enum tbed_row_key key)
     return titles[key];
 }
 
+/* What rows of instants stand for that count allocations. */
+static const char *allocations_title(enum tbed_row_key key)
+{
+    static const char *const titles[] = {
+        [TBED_BY_LABEL] = "allocations at",
+        [TBED_BY_ARGUMENTS] = "allocations at",
+        [TBED_BY_LOCATION] = "allocations at",
+        [TBED_BY_FILE] = "allocations in file",
+        [TBED_BY_THREAD] = "allocations by thread",
+        [TBED_BY_PROCESS] = "allocations by process",
+        [TBED_BY_CATEGORY] = "allocations by category",
+        [TBED_BY_TIME] = "allocations from",
+    };
+    return titles[key];
+}
+
 /* The rows of spans and of instants have the same keys, so their titles say what they are. */
 static void set_key(struct report *report)
 {
     enum tbed_row_key key = report->options->key;
     struct table *spans = &report->tables[REPORT_SPANS], *instants = &report->tables[REPORT_INSTANTS];
     spans->name_title = instants->name_title = key_title(key);
+    if (report_counts_allocations(report))
+        instants->name_title = allocations_title(key);
     if (key != TBED_BY_TIME)
         return;
     spans->order = instants->order = "+start";

@@ -103,6 +103,8 @@ static void json_trace(struct tbed_json *json, const struct report *report)
         tbed_json_f64(json, "clock_step_ns", tbed_tick_span_to_ns(report->reader, report->step_ticks));
     tbed_json_u64(json, "stream_count", info->stream_count);
     tbed_json_bool(json, "shut", info->shut);
+    if (report_counts_allocations(report))
+        tbed_json_bool(json, "instants_are_allocations", true);
     tool_json_drops(json, "drops", info->drops);
     tool_json_gaps(json, report->reader);
     tbed_json_u64(json, "damage_count", tool_damage_count(report->reader));

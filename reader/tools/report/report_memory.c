@@ -103,6 +103,44 @@ bool report_needs_lifetimes(const struct report_options *options)
     return options->lifetimes;
 }
 
+/* ---- Instants that are allocations ---- */
+
+static bool process_counts_allocations(const struct tbed_reader *reader, uint32_t number)
+{
+    struct tbed_process_info process;
+    for (size_t i = 0; tbed_process_get(reader, i, &process); i++)
+        if (process.stream == number)
+            return process.instants_are_allocations;
+    return false;
+}
+
+/* Instants that are none have names. */
+static bool has_named_instants(const struct report *report)
+{
+    const struct tbed_instant_row *row;
+    struct tbed_id_info info;
+    for (size_t i = 0; (row = tbed_statistics_instant(report->statistics, i)) != NULL; i++)
+        if (tbed_id_resolve(report->reader, row->id, &info) && info.kind == TBED_ID_KIND_STRING)
+            return true;
+    return false;
+}
+
+bool report_counts_allocations(const struct report *report)
+{
+    struct tbed_stream_info stream;
+    bool has_any = false;
+    if (report->reader == NULL || report->statistics == NULL || report->is_sum)
+        return false;
+    for (size_t i = 0; tbed_stream_get(report->reader, i, &stream); i++) {
+        if (stream.block_count == 0 || stream.kind == TBED_STREAM_OFF_CPU)
+            continue;
+        if (!process_counts_allocations(report->reader, stream.process))
+            return false;
+        has_any = true;
+    }
+    return has_any && (report->options->key != TBED_BY_LABEL || !has_named_instants(report));
+}
+
 bool report_retained_applies(const struct report *report)
 {
     const struct tbed_allocation_process *process;

@@ -134,6 +134,7 @@ static bool open_writer(void)
     read_mode();
     read_rotation(&options);
     read_clock(&options);
+    options.instants_are_allocations = preload_mode.is_light;
     if (most != NULL)
         options.max_file_nbytes = strtoull(most, NULL, 10);
     preload_signals_begin();

@@ -90,6 +90,9 @@ struct tbed_writer_options {
     /* The helper does what tbed_sync() does, this often: at least 1,000,000; 0: never. Excludes 'no_helper' and
        'annotate'. */
     uint64_t sync_interval_ns;
+    /* This process's instants at locations and stacks are allocations there: a cheap way to count them, as 'tracebed
+       record --light' does. */
+    bool instants_are_allocations;
 };
 
 /*
@@ -304,6 +307,15 @@ struct tbed_recovery { /* what tbed_trace_recover() did */
  */
 static inline enum tbed_status tbed_trace_recover(int trace_fd, int fd, struct tbed_recovery *recovery_ret,
                                                   struct tbed_error *error_ret);
+
+/*
+ * tbed_process_name_set() gives this process a name in the trace; the last one counts. For programs that change their title,
+ * and for forked children, whose name is the kernel's otherwise. In a child that has not recorded anything yet, it joins the
+ * trace. 'writer' may be NULL.
+ *
+ * Threads: any, but not from a signal handler.
+ */
+void tbed_process_name_set(struct tbed_writer *writer, const char *name);
 
 /* ---- Strings and ids ---- */
 

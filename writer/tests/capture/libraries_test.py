@@ -179,6 +179,8 @@ class Libraries(unittest.TestCase):
         found = re.findall(r" instant +(\w+)\.so!(\w+)_inner$", told, re.M)
         wanted = [line[1] for line in log if line[0] in ("open", "call")]
         self.assertEqual(found, list(zip(wanted, wanted)))
+        trace = os.path.join(self.folder, "run.tbed")
+        self.assertRegex(run(TRACEBED, "report", trace).stdout, r"\n +count  allocations at\n")
 
     def check_stacks(self, *arguments):
         log, _ = self.record(["--stacks"], arguments)

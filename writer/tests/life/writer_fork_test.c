@@ -234,6 +234,49 @@ static void a_child_that_counts_drops_while_it_joins_can_be_closed(void **state)
     tbed_writer_free(asked);
 }
 
+/* ---- Names ---- */
+
+static void assert_process(struct tbed_reader *reader, size_t index, const char *name)
+{
+    struct tbed_process_info info;
+    char text[32];
+    assert_true(tbed_process_get(reader, index, &info));
+    tbed_id_text(reader, info.name_id, TBED_NAME_ALL, text, sizeof text);
+    assert_string_equal(text, name);
+    assert_true(info.instants_are_allocations);
+}
+
+static void
+a_child_has_the_name_that_it_was_given_last_and_means_by_instants_what_its_parent_does(void **state)
+{
+    (void)state;
+    const char *path = test_path("names.tbed");
+    struct tbed_writer_options options = {.process_name = "parent", .instants_are_allocations = true};
+    struct tbed_writer *writer = test_writer_open(path, &options);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, NULL);
+    tbed_instant_record(recorder, 1);
+    tbed_process_name_set(writer, "listening");
+    for (unsigned i = 0; i < 2; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            tbed_process_name_set(writer, "child"); /* joins */
+            tbed_instant_record(recorder, 1);
+            if (i == 1)
+                tbed_process_name_set(writer, "worker");
+            tbed_writer_close(writer);
+            _exit(0);
+        }
+        await(child);
+    }
+    tbed_process_name_set(NULL, "nobody");
+    tbed_writer_free(writer);
+    struct tbed_reader *reader = test_reader_open(path, true);
+    assert_process(reader, 0, "listening");
+    assert_process(reader, 1, "child");
+    assert_process(reader, 2, "worker");
+    tbed_reader_close(reader);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +284,8 @@ int main(void)
         cmocka_unit_test(a_span_of_the_childs_own_that_never_ends_is_open),
         cmocka_unit_test(a_deep_stack_is_inherited_in_full_and_by_grandchildren_too),
         cmocka_unit_test(a_child_that_counts_drops_while_it_joins_can_be_closed),
+        cmocka_unit_test(
+            a_child_has_the_name_that_it_was_given_last_and_means_by_instants_what_its_parent_does),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -24,6 +24,15 @@ module Tracebed
   end
   Ractor.singleton_class.prepend(BeforeRactor) if defined?(Ractor)
 
+  # A process has the title in the trace that the program gives it, and so do children that it forks later.
+  module AfterTitle
+    def setproctitle(title)
+      super.tap { Tracebed.send(:name_process, title) }
+    end
+  end
+  Process.singleton_class.prepend(AfterTitle)
+  trace_var(:$0) { |title| Tracebed.send(:name_process, title) }
+
   class << self
     # Starts recording to the new file +path+. With a block, records until the block ends and returns its value.
     #
@@ -46,7 +55,8 @@ module Tracebed
     # rotate_keep:: the number of closed files to keep; +nil+ keeps all
     # clock::       where the times of a new trace come from: +:tsc+, the processor's time stamp counter, or +:monotonic+;
     #               +nil+ takes the processor's counter if it is steady and the kernel offers it
-    # process_name:: the name of the process in the trace
+    # process_name:: the name of the process in the trace, until the program changes its title ($0 = "worker 1",
+    #               Process.setproctitle)
     # exact::       +false+ takes locations from Ruby's public functions, as in Ruby versions with unknown internals
     # check::       a file for counts of (location, line, path) as reported by those functions; for tests
     #
@@ -62,8 +72,9 @@ module Tracebed
       open_trace(File.expand_path(path),
                  { allocations: allocations, stacks: stacks, calls: calls, call_patterns: check_calls(calls, call_depth, exact), call_depth: call_depth, objects: objects, overwrite: overwrite, join: join,
                    ring_nbytes: ring_nbytes, max_nbytes: max_nbytes, rotate_nbytes: rotate_nbytes,
-                   rotate_seconds: rotate_seconds, rotate_keep: rotate_keep, clock: clock, process_name: process_name,
+                   rotate_seconds: rotate_seconds, rotate_keep: rotate_keep, clock: clock,
                    exact: exact, check: check })
+      name_process(process_name)
       return nil unless block_given?
 
       begin

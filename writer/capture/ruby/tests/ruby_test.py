@@ -711,6 +711,30 @@ def test_threads_and_children(folder):
     need(sorted(streams.values()) == [500] * 7 + [3000] * 10, str(streams))
 
 
+FORKING = """
+require "tracebed"
+def serve = 200.times { [1] }
+Tracebed.start("run.tbed", process_name: "server")
+workers = 3.times.map { |i| fork { $0 = "worker #{i}"; serve } }
+workers << fork { Process.setproctitle("titled"); serve } << fork { serve }
+workers << spawn("true") << fork { exec "true" }
+workers.each { |pid| Process.wait pid }
+$0 = "server: idle"
+Process.wait fork { fork { serve }; Process.wait }
+Process.wait fork { Process.daemon(true, true); serve; File.write("daemon", "") }
+sleep 0.01 until File.exist?("daemon")
+Tracebed.stop
+"""
+
+
+def test_process_names(folder):
+    """Children of a server that forks have the names that they give themselves, or their parent's."""
+    ruby(folder, FORKING)
+    rows = json.loads(run([TRACEBED, "report", "--json", "--by=process", "run.tbed"], folder))["instants"]
+    told = collections.Counter(re.sub(r" \(.*|\[.*|\d{3,}", "", row["name"]).strip() for row in rows)
+    need(told == {"worker 0": 1, "worker 1": 1, "worker 2": 1, "titled": 1, "server": 2, "server: idle": 5}, str(told))
+
+
 def test_ractor(folder):
     """Ruby 3.1 crashes in a Ractor while allocations are hooked, so the hooks are removed."""
     ruby(folder, 'require "tracebed"\nTracebed.start("run.tbed")\n5.times { Ractor.new { Array.new(99) { [] } }.take }\n')
@@ -780,6 +804,8 @@ def test_record(folder):
     report = run([TRACEBED, "report", "run.tbed"], folder)
     need(re.search(r" 1,00\d .* block in Object#work .*work\.rb:1\n", report), report)
     need(re.search(r" 50\d .* -e:1\n", report), report)
+    run([TRACEBED, "record", "-f", "--ruby", "ruby", "work.rb"], folder, status=3)
+    need(re.search(r" count  allocations at\n +1,00\d  block in Object#work ", run([TRACEBED, "report", "run.tbed"], folder)), "another heading")
     run([TRACEBED, "record", "-f", "--ruby=none,calls", "ruby", "work.rb"], folder, status=3)
     need("Integer#times" in run([TRACEBED, "report", "run.tbed"], folder), "no calls")
     run([TRACEBED, "record", "-f", "--ruby=all", "ruby", "work.rb"], folder, status=2)

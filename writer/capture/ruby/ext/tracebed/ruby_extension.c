@@ -87,7 +87,7 @@ static enum tbed_clock clock_of(VALUE options)
 
 static void open_writer(const char *path, VALUE options)
 {
-    VALUE name = option(options, "process_name"), ring = option(options, "ring_nbytes");
+    VALUE ring = option(options, "ring_nbytes");
     VALUE most = option(options, "max_nbytes"), size = option(options, "rotate_nbytes");
     VALUE seconds = option(options, "rotate_seconds"), keep = option(options, "rotate_keep");
     struct tbed_error error = {.status = TBED_OK};
@@ -95,7 +95,6 @@ static void open_writer(const char *path, VALUE options)
         .size = sizeof writer_options,
         .join = is_set(options, "join"),
         .overwrite = is_set(options, "overwrite"),
-        .process_name = NIL_P(name) ? NULL : StringValueCStr(name),
         .ring_nbytes = NIL_P(ring) ? 0 : NUM2ULL(ring),
         .max_file_nbytes = NIL_P(most) ? 0 : NUM2ULL(most),
         .release_pages = NIL_P(ring),
@@ -103,6 +102,7 @@ static void open_writer(const char *path, VALUE options)
         .rotate_interval_ns = NIL_P(seconds) ? 0 : (uint64_t)(NUM2DBL(seconds) * 1e9),
         .rotate_keep = NIL_P(keep) ? 0 : NUM2UINT(keep),
         .clock = clock_of(options),
+        .instants_are_allocations = ruby_session.light,
     };
     if (tbed_writer_open(path, &writer_options, &ruby_session.writer, &error) == TBED_OK)
         return;
@@ -189,6 +189,15 @@ static VALUE tracebed_give_way(VALUE self)
     return Qtrue;
 }
 
+/* Tracebed.name_process(name); also called when the program changes its title. */
+static VALUE tracebed_name_process(VALUE self, VALUE name)
+{
+    (void)self;
+    if (ruby_session.writer != NULL && RB_TYPE_P(name, T_STRING))
+        ruby_process_name_set(RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
+    return Qnil;
+}
+
 static void at_exit(VALUE data)
 {
     (void)data;
@@ -242,6 +251,7 @@ void Init_tracebed(void)
     rb_define_const(module, "VERSION", rb_obj_freeze(rb_utf8_str_new_cstr(TBED_VERSION_STRING)));
     rb_define_private_method(rb_singleton_class(module), "open_trace", tracebed_open, 2);
     rb_define_private_method(rb_singleton_class(module), "close_trace", tracebed_close, 0);
+    rb_define_private_method(rb_singleton_class(module), "name_process", tracebed_name_process, 1);
     rb_define_singleton_method(module, "give_way", tracebed_give_way, 0);
     rb_define_singleton_method(module, "recording?", tracebed_is_recording, 0);
     rb_define_singleton_method(module, "exact?", tracebed_is_exact, 0);
@@ -249,5 +259,6 @@ void Init_tracebed(void)
     rb_define_singleton_method(module, "allocation_sourceline", tracebed_sourceline, 1);
     rb_gc_register_mark_object(rb_data_typed_object_wrap(rb_cObject, (void *)&ruby_session, &watcher_type));
     rb_set_end_proc(at_exit, Qnil);
+    ruby_process_watch();
     is_exact = ruby_frames_test();
 }

@@ -298,6 +298,10 @@ static inline bool ruby_track_has_room(const struct ruby_track *track)
 }
 void ruby_track_begin(struct ruby_track *track, struct ruby_callee callee, uintptr_t key);
 void ruby_track_end(struct ruby_track *track);
+/* Once for each process. */
+void ruby_process_watch(void);
+/* The name that this process has in the trace, and its children until they have another. */
+void ruby_process_name_set(const char *name, size_t nbytes);
 /* Installs the hooks of threads and fibers. */
 void ruby_tracks_hook(void);
 void ruby_tracks_unhook(void);

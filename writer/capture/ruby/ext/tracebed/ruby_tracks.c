@@ -76,8 +76,51 @@ static struct ruby_track *thread_track_open(void)
     return track;
 }
 
+/* ---- Forked children ---- */
+
+static struct ruby_track *track_at_fork; /* of the thread that has forked; NULL: no fork is new */
+static char *process_name;               /* as it was given last; NULL: none */
+
+void ruby_process_name_set(const char *name, size_t nbytes)
+{
+    char *copy = strndup(name, nbytes);
+    if (copy == NULL)
+        return;
+    free(process_name);
+    process_name = copy;
+    tbed_process_name_set(ruby_session.writer, copy);
+}
+
+/*
+ * Runs in every forked child, also in one that only calls exec and should not join the trace. So the child's first event
+ * is sent to ruby_track_find().
+ */
+static void in_child(void)
+{
+    if (ruby_session.writer == NULL || ruby_thread.session != ruby_session.number)
+        return;
+    track_at_fork = ruby_thread.track;
+    ruby_thread.session = 0;
+}
+
+void ruby_process_watch(void)
+{
+    pthread_atfork(NULL, NULL, in_child);
+}
+
+static struct ruby_track *track_of_child(void)
+{
+    ruby_thread = (struct ruby_thread){ruby_session.number, track_at_fork};
+    track_at_fork = NULL;
+    if (process_name != NULL)
+        tbed_process_name_set(ruby_session.writer, process_name);
+    return ruby_thread.track;
+}
+
 struct ruby_track *ruby_track_find(void)
 {
+    if (track_at_fork != NULL)
+        return track_of_child();
     ruby_thread = (struct ruby_thread){ruby_session.number, thread_track_open()};
     return ruby_thread.track;
 }
@@ -293,6 +336,7 @@ void ruby_tracks_close(void)
     free(tracks);
     tracks = NULL;
     track_count = track_capacity = 0;
+    track_at_fork = NULL;
     ruby_table_clear(&fibers);
     ruby_thread.session = 0;
 }
