@@ -133,6 +133,17 @@ void tbed_process_describe_given(struct tbed_writer *writer, uint32_t process, c
     tbed_state_unlock(file);
 }
 
+uint64_t tbed_writer_ns_to_ticks(const struct tbed_writer *writer, uint64_t ns)
+{
+    const struct tbed_file *file = tbed_file_of(writer);
+    struct tbed_header_fields fields = {.ticks_per_second = 1000000000};
+    if (file != NULL)
+        fields = file->fields;
+    if (fields.ticks_per_second == 0)
+        tbed_clock_rate(&file->clock, &fields);
+    return (uint64_t)((unsigned __int128)ns * fields.ticks_per_second / 1000000000);
+}
+
 /* In a forked child that has not recorded anything yet, this joins the trace. */
 void tbed_process_name_set(struct tbed_writer *writer, const char *name)
 {

@@ -53,6 +53,15 @@ void tbed_span_begin_slow(struct tbed_recorder *recorder, uint32_t id)
     tbed_recorder_leave(recorder);
 }
 
+void tbed_span_begin_since(struct tbed_recorder *recorder, uint32_t id, uint64_t tick)
+{
+    recorder = tbed_recorder_entered(recorder);
+    if (recorder == NULL)
+        return;
+    tbed_span_begin_at(recorder, id, tick);
+    tbed_recorder_leave(recorder);
+}
+
 void tbed_instant_record_slow(struct tbed_recorder *recorder, uint32_t id)
 {
     recorder = tbed_recorder_entered(recorder);

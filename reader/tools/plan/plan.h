@@ -102,6 +102,14 @@ enum tbed_symbols_state plan_module_list(const struct plan_module *module, struc
 void plan_nearest_tell(const struct plan_rule *rule, const struct plan_module *modules,
                        struct tbed_symbols *symbols);
 
+/* The same for names of Ruby's methods and paths of their files. */
+struct plan_nearest;
+struct plan_nearest *plan_nearest_open(const char *pattern);
+void plan_nearest_offer_method(struct plan_nearest *nearest, const char *name, size_t nbytes);
+void plan_nearest_offer_path(struct plan_nearest *nearest, const char *path);
+/* Prints the hint. */
+void plan_nearest_close(struct plan_nearest *nearest);
+
 /* ---- plan_server.c: the process that answers ---- */
 
 struct plan_server {

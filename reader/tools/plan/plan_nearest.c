@@ -17,9 +17,9 @@
 #define NEAREST_MAX 3
 #define TEXT_MAX    192 /* longer names are not compared */
 
-struct nearest {
-    const struct plan_rule *rule;
-    const char *path; /* of the module being listed */
+struct plan_nearest {
+    const struct plan_rule *rule; /* NULL: the pattern is one of Ruby's methods */
+    const char *glob;
     unsigned distance_max;
     struct {
         char *text;
@@ -59,7 +59,7 @@ static unsigned distance(const char *glob, const char *text)
     return row[nbytes];
 }
 
-static bool is_listed(const struct nearest *nearest, const char *text)
+static bool is_listed(const struct plan_nearest *nearest, const char *text)
 {
     for (size_t i = 0; i < nearest->count; i++)
         if (strcmp(nearest->list[i].text, text) == 0)
@@ -67,7 +67,7 @@ static bool is_listed(const struct nearest *nearest, const char *text)
     return false;
 }
 
-static void offer(struct nearest *nearest, const char *text, unsigned far)
+static void offer(struct plan_nearest *nearest, const char *text, unsigned far)
 {
     size_t at = nearest->count;
     if (far > nearest->distance_max || is_listed(nearest, text))
@@ -102,7 +102,7 @@ static unsigned distance_of_name(const char *glob, const char *name)
 
 static void take_function(void *context, const struct listed_function *function)
 {
-    struct nearest *nearest = context;
+    struct plan_nearest *nearest = context;
     const char *glob = nearest->rule->glob;
     if (nearest->rule->subject == PLAN_FILE) {
         if (function->file != NULL)
@@ -113,7 +113,7 @@ static void take_function(void *context, const struct listed_function *function)
     offer(nearest, name, distance_of_name(glob, name));
 }
 
-static void tell(const struct nearest *nearest)
+static void tell(const struct plan_nearest *nearest)
 {
     struct tool_buffer line = {0};
     for (size_t i = 0; i < nearest->count; i++) {
@@ -127,21 +127,68 @@ static void tell(const struct nearest *nearest)
     free(line.bytes);
 }
 
+static void finish(struct plan_nearest *nearest)
+{
+    tell(nearest);
+    for (size_t i = 0; i < nearest->count; i++)
+        free(nearest->list[i].text);
+}
+
+/* Two edits turn most short words into each other. */
+static void set_distance(struct plan_nearest *nearest)
+{
+    size_t nbytes = strlen(nearest->glob);
+    nearest->distance_max = nbytes < 5 ? 1 : 2 + (unsigned)(nbytes / 8);
+}
+
 void plan_nearest_tell(const struct plan_rule *rule, const struct plan_module *modules,
                        struct tbed_symbols *symbols)
 {
-    struct nearest nearest = {.rule = rule};
+    struct plan_nearest nearest = {.rule = rule, .glob = rule->glob};
     if (rule->glob == NULL)
         return;
-    size_t nbytes = strlen(rule->glob); /* two edits turn most short words into each other */
-    nearest.distance_max = nbytes < 5 ? 1 : 2 + (unsigned)(nbytes / 8);
+    set_distance(&nearest);
     for (; modules != NULL; modules = modules->next)
         if (rule->subject == PLAN_MODULE)
             offer(&nearest, last_part(modules->path),
                   distance(last_part(rule->glob), last_part(modules->path)));
         else
             plan_module_list(modules, symbols, rule->subject == PLAN_FILE, take_function, &nearest);
-    tell(&nearest);
-    for (size_t i = 0; i < nearest.count; i++)
-        free(nearest.list[i].text);
+    finish(&nearest);
+}
+
+/* ---- Ruby ---- */
+
+struct plan_nearest *plan_nearest_open(const char *pattern)
+{
+    struct plan_nearest *nearest = tool_realloc(NULL, sizeof *nearest);
+    *nearest = (struct plan_nearest){.glob = strncmp(pattern, "file:", 5) == 0 ? pattern + 5 : pattern};
+    set_distance(nearest);
+    return nearest;
+}
+
+/* "parse" may be meant for "Reader#parse", and "Reader.parse" for "My::Reader#parse". */
+void plan_nearest_offer_method(struct plan_nearest *nearest, const char *name, size_t nbytes)
+{
+    char text[TEXT_MAX];
+    if (nbytes >= sizeof text)
+        return;
+    memcpy(text, name, nbytes);
+    text[nbytes] = '\0';
+    unsigned best = distance_of_name(nearest->glob, text);
+    const char *method = strpbrk(text, "#.");
+    if (method != NULL && strpbrk(nearest->glob, "#.") == NULL)
+        best = least(best, distance(nearest->glob, method + 1));
+    offer(nearest, text, best);
+}
+
+void plan_nearest_offer_path(struct plan_nearest *nearest, const char *path)
+{
+    offer(nearest, last_part(path), distance(last_part(nearest->glob), last_part(path)));
+}
+
+void plan_nearest_close(struct plan_nearest *nearest)
+{
+    finish(nearest);
+    free(nearest);
 }

@@ -60,13 +60,18 @@ static bool pattern_applies(const struct plan_rule *rule)
 
 static bool functions_apply(const struct record_ruby *ruby, const struct record_functions *functions)
 {
-    bool applies = functions->minimum_ns == 0 && functions->arguments.count == 0;
+    bool applies = functions->arguments.count == 0;
     for (size_t i = 0; i < functions->rules.count; i++)
         applies &= !is_trigger(&functions->rules.list[i]);
     if (!applies)
-        tool_complain("--minimum-duration, --trigger and --args cannot be used with --ruby");
-    else if (!ruby->calls && (functions->rules.count > 0 || functions->depth != 0))
-        tool_complain("--filter, --exclude and --depth need --ruby=calls");
+        tool_complain("--trigger and --args cannot be used with --ruby");
+    else if (!ruby->calls &&
+             (functions->rules.count > 0 || functions->depth != 0 || functions->minimum_ns != 0))
+        tool_complain("--filter, --exclude, --depth and --minimum-duration need --ruby=calls");
+    else if (functions->minimum_ns != 0 && strcmp(ruby->allocations, "none") != 0)
+        tool_complain("--minimum-duration needs --ruby=none,calls: what is allocated during a call cannot "
+                      "wait until its "
+                      "duration is known");
     else
         return true;
     return false;
@@ -85,10 +90,12 @@ bool record_ruby_take_functions(struct record_ruby *ruby, struct record_function
     tool_append(&text, "", 1);
     ruby->patterns = functions->rules.count > 0 ? strdup(text.bytes + 1) : NULL;
     ruby->call_depth = functions->depth;
+    ruby->minimum_ns = functions->minimum_ns;
     free(text.bytes);
     plan_rules_free(&functions->rules);
     functions->rules = (struct plan_rules){0};
     functions->depth = 0;
+    functions->minimum_ns = 0;
     return is_fine;
 }
 
@@ -129,23 +136,25 @@ static void put_in_front(const char *name, const char *item, char separator)
     free(list);
 }
 
-static void set_number(const char *name, uint32_t number)
+static void set_number(const char *name, uint64_t number)
 {
-    char text[16];
-    snprintf(text, sizeof text, "%" PRIu32, number);
+    char text[32];
+    snprintf(text, sizeof text, "%" PRIu64, number);
     if (number != 0)
         setenv(name, text, 1);
     else
         unsetenv(name);
 }
 
-void record_ruby_environment_set(const struct record_ruby *ruby, const char *folder, const char *trace)
+void record_ruby_environment_set(struct record_ruby *ruby, const char *folder, const char *trace)
 {
     setenv("TRACEBED_RUBY_FILE", trace, 1);
     setenv("TRACEBED_RUBY_ALLOCATIONS", ruby->allocations, 1);
     setenv("TRACEBED_RUBY_CALLS", ruby->calls ? "1" : "0", 1);
     set_number("TRACEBED_RUBY_STACKS", ruby->stack_depth);
     set_number("TRACEBED_RUBY_DEPTH", ruby->call_depth);
+    set_number("TRACEBED_RUBY_MINIMUM", ruby->minimum_ns);
+    ruby->notes_fd = record_ruby_notes_open();
     if (ruby->patterns != NULL)
         setenv("TRACEBED_RUBY_FILTER", ruby->patterns, 1);
     else

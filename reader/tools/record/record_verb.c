@@ -52,8 +52,9 @@ static const char help[] =
     "                         matching pattern decides; both may be repeated\n"
     "      --depth=N          with --functions, skip calls nested deeper than N\n"
     "      --minimum-duration=T\n"
-    "                         with --functions, leave out calls that take less than\n"
-    "                         T: 20us, 1.5ms; what they call takes less as well\n"
+    "                         with --functions or --ruby=none,calls, leave out calls\n"
+    "                         that take less than T: 20us, 1.5ms; what they call\n"
+    "                         takes less as well\n"
     "      --libcalls[=PATTERN]  record calls of library functions by the program, or\n"
     "                         by the modules that match; needs no recompilation, and\n"
     "                         implies --functions\n"
@@ -112,9 +113,9 @@ static const char help[] =
     "\n"
     "Exit status: that of PROGRAM, or 128 plus the signal number if a signal killed\n"
     "it; 125 if PROGRAM succeeded but nothing was recorded because the recorder\n"
-    "could not start, or no function matched a --filter; 127 if PROGRAM was not\n"
-    "found; 126 if it cannot be executed; 2 if the usage is wrong or the program\n"
-    "cannot be recorded, in which case it was not run.\n";
+    "could not start, or no function or method matched a --filter; 127 if PROGRAM\n"
+    "was not found; 126 if it cannot be executed; 2 if the usage is wrong or the\n"
+    "program cannot be recorded, in which case it was not run.\n";
 
 enum {
     OPTION_COMMAND_LINE = 2000,
@@ -411,7 +412,7 @@ static void clock_environment_set(const struct options *options, const char *nam
         setenv(name, options->clock, 1);
 }
 
-static void set_environment(const struct options *options, const char *library, const char *trace)
+static void set_environment(struct options *options, const char *library, const char *trace)
 {
     if (options->is_ruby) {
         record_ruby_environment_set(&options->ruby, library, trace);
@@ -439,7 +440,7 @@ static bool run_program(char **argv, const struct options *options, const char *
     return is_run;
 }
 
-static int record(char **argv, const struct options *options)
+static int record(char **argv, struct options *options)
 {
     char library[PATH_MAX], trace[PATH_MAX];
     int wait_status = 0, error = 0;
@@ -469,6 +470,11 @@ static int record(char **argv, const struct options *options)
     return status == 0 && !is_recorded ? RECORD_NOT_STARTED : status;
 }
 
+static bool is_run(int result)
+{
+    return result != TOOL_TROUBLE && result != RECORD_NOT_EXECUTABLE && result != RECORD_NOT_FOUND;
+}
+
 static int run(int argc, char **argv)
 {
     struct options options = {.output = "run.tbed", .verbose = isatty(STDERR_FILENO)};
@@ -483,8 +489,9 @@ static int run(int argc, char **argv)
         return TOOL_TROUBLE;
     result = record(argv, &options);
     record_library_forget();
-    free(options.ruby.patterns);
     bool is_matched = record_functions_end(&options.functions, result);
+    if (options.is_ruby)
+        is_matched = record_ruby_end(&options.ruby, options.output, is_run(result));
     return result == 0 && !is_matched ? RECORD_NOT_STARTED : result;
 }
 

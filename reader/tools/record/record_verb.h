@@ -140,14 +140,27 @@ struct record_ruby {
     bool calls;
     char *patterns;      /* of calls, one per line, "!" in front of those left out; NULL: all calls */
     uint32_t call_depth; /* 0: any */
+    uint64_t minimum_ns; /* of calls; 0: any */
+    int notes_fd;        /* what the program's processes say about their calls; -1: nothing */
 };
 /* Parses a list such as "full,calls", or NULL for the default. False if it has an unknown word. */
 bool record_ruby_parse(const char *text, struct record_ruby *ruby_ret);
-/* Takes --filter, --exclude and --depth over. False, with a complaint, if an option does not apply. */
+/* Takes --filter, --exclude, --depth and --minimum-duration over. False, with a complaint, if an option does not apply. */
 bool record_ruby_take_functions(struct record_ruby *ruby, struct record_functions *functions);
 /* Finds the directory of the extension. False, with a complaint, if there is none. */
 bool record_ruby_find(char path_ret[PATH_MAX]);
-void record_ruby_environment_set(const struct record_ruby *ruby, const char *folder, const char *trace);
+/* Also opens the notes. */
+void record_ruby_environment_set(struct record_ruby *ruby, const char *folder, const char *trace);
+
+/* ---- record_ruby_notes.c ---- */
+
+/* Makes a file for notes, and sets the environment. -1: there is none. */
+int record_ruby_notes_open(void);
+/*
+ * Prints what was left out, and the patterns that matched nothing. False if one of those that choose did. Frees what is in
+ * 'ruby'.
+ */
+bool record_ruby_end(struct record_ruby *ruby, const char *path, bool is_run);
 
 /* ---- record_summary.c: sealing and reporting ---- */
 

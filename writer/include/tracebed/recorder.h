@@ -491,6 +491,14 @@ static inline void tbed_span_end(struct tbed_recorder *recorder);
 static inline void tbed_instant_record(struct tbed_recorder *recorder, uint32_t id);
 
 /*
+ * For spans that are recorded only if they last long enough: begins one at an earlier 'tick', from tbed_recorder_now(). The
+ * recorder must not have recorded anything after that tick. tbed_writer_ns_to_ticks() converts durations; it may wait for some
+ * milliseconds if a trace is new and its clock is a counter.
+ */
+void tbed_span_begin_since(struct tbed_recorder *recorder, uint32_t id, uint64_t tick);
+uint64_t tbed_writer_ns_to_ticks(const struct tbed_writer *writer, uint64_t ns);
+
+/*
  * For machines that unwind, and after a longjmp(): how many spans of the recorder are open, and ending those above that
  * depth, the innermost first, at the time of the call. The depth from before a span began ends that one, too; where no
  * more spans are open, nothing happens. In a signal handler that interrupted a record, both concern the handler's spans.

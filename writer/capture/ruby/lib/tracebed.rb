@@ -44,6 +44,8 @@ module Tracebed
     #               for paths of files. A pattern with "!" in front leaves out what matches; the last matching pattern
     #               decides, and what matches none is recorded if the first pattern leaves out
     # call_depth::  records at most this many calls inside one another
+    # call_minimum:: leaves out calls that take less than this many seconds; what they call takes less as well. Needs
+    #               allocations: nil
     # objects::     keeps the data for allocation_sourcefile and allocation_sourceline, 64 to 128 bytes per live object
     # overwrite::   replaces the file if it is a trace or empty
     # join::        appends to a trace, or creates it
@@ -61,8 +63,8 @@ module Tracebed
     # check::       a file for counts of (location, line, path) as reported by those functions; for tests
     #
     # Raises Tracebed::Error if the trace cannot be created, or if a recording is already under way.
-    def start(path, allocations: :light, stacks: nil, calls: false, call_depth: nil, objects: false, overwrite: false, join: false,
-              ring_nbytes: nil, max_nbytes: nil, rotate_nbytes: nil, rotate_seconds: nil, rotate_keep: nil, clock: nil, process_name: File.basename($PROGRAM_NAME), exact: true, check: nil)
+    def start(path, allocations: :light, stacks: nil, calls: false, call_depth: nil, call_minimum: nil, objects: false, overwrite: false, join: false,
+              ring_nbytes: nil, max_nbytes: nil, rotate_nbytes: nil, rotate_seconds: nil, rotate_keep: nil, clock: nil, process_name: File.basename($PROGRAM_NAME), exact: true, check: nil, notes: nil)
       unless [:light, :full, nil].include?(allocations)
         raise ArgumentError, "allocations: #{allocations.inspect}, not :light, :full or nil"
       end
@@ -70,10 +72,10 @@ module Tracebed
 
       stacks = check_stacks(stacks, allocations, objects || check)
       open_trace(File.expand_path(path),
-                 { allocations: allocations, stacks: stacks, calls: calls, call_patterns: check_calls(calls, call_depth, exact), call_depth: call_depth, objects: objects, overwrite: overwrite, join: join,
+                 { allocations: allocations, stacks: stacks, calls: calls, call_patterns: check_calls(calls, call_depth, exact), call_depth: call_depth, call_minimum: check_minimum(call_minimum, calls, allocations), objects: objects, overwrite: overwrite, join: join,
                    ring_nbytes: ring_nbytes, max_nbytes: max_nbytes, rotate_nbytes: rotate_nbytes,
                    rotate_seconds: rotate_seconds, rotate_keep: rotate_keep, clock: clock,
-                   exact: exact, check: check })
+                   exact: exact, check: check, notes: notes })
       name_process(process_name)
       return nil unless block_given?
 
@@ -99,6 +101,17 @@ module Tracebed
       patterns
     end
     private :check_calls
+
+    # Begins of calls wait until their calls are long enough, so nothing else may be recorded in between.
+    def check_minimum(seconds, calls, allocations)
+      return nil if seconds.nil?
+      raise ArgumentError, "call_minimum: #{seconds.inspect}, not a number of seconds" unless seconds.is_a?(Numeric) && seconds.positive? && seconds < 1e6
+      raise ArgumentError, "call_minimum: no calls are recorded" unless calls
+      raise ArgumentError, "call_minimum cannot be combined with allocations" if allocations
+
+      seconds
+    end
+    private :check_minimum
 
     # Returns the number of frames, or nil.
     def check_stacks(stacks, allocations, needs_locations)

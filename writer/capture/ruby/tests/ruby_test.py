@@ -656,6 +656,40 @@ def test_chosen_calls(folder):
     need(names == {"Wanted#run": 3, "Wanted#other": 3}, str(names))
 
 
+SHORT_CALLS = """
+require "tracebed"
+def sleeper = sleep(0.02)
+def short = [1].first
+def outer = 2.times { sleeper; 100.times { short } }
+def forking = Process.wait(fork { sleeper; short })
+Tracebed.start("run.tbed", allocations: nil, calls: true, call_minimum: 0.01, notes: "notes") do
+  outer
+  Thread.new { sleeper }.join
+  raised = (sleeper; raise "x") rescue short
+  fiber = Fiber.new { sleeper; Fiber.yield; short }
+  2.times { fiber.resume }
+  forking
+end
+begin
+  Tracebed.start("a.tbed", calls: true, call_minimum: 0.01)
+rescue ArgumentError
+  print "refused"
+end
+"""
+
+
+def test_short_calls(folder):
+    """Calls that take less than a minimum are left out and counted; the others are as they were."""
+    need(ruby(folder, SHORT_CALLS) == "refused", "with allocations")
+    verify(folder)
+    rows = json.loads(run([TRACEBED, "report", "--json", "run.tbed"], folder))["spans"]
+    counts = {row["name"].split(" ")[0]: row["count"] for row in rows if "GC" not in row["name"]}
+    need(counts.get("Object#sleeper") == 6 and counts.get("Kernel#sleep") == 6 and counts.get("Object#outer") == 1, str(counts))
+    need("Object#short" not in counts and counts.get("Object#forking") == 2, str(counts))
+    need(all(row["min_ns"] >= 10_000_000 for row in rows if row["name"].startswith("Object#sleeper")), str(rows))
+    need(not pathlib.Path(folder, "notes").exists(), "notes are appended to what is there, or lost")
+
+
 def test_thread_names(folder):
     """A thread has the name that the program gave it, also one that is longer than the kernel's."""
     ruby(folder, CHOSEN.replace("OPTIONS", "calls: true"))
@@ -787,8 +821,14 @@ def check_record_options(folder):
         rows = json.loads(run([TRACEBED, "report", "--json", "run.tbed"], folder))["spans"]
         names = {row["name"].split(" ")[0]: row["count"] for row in rows if "GC" not in row["name"]}
         need(names == expected, f"{options}: {names}")
+    for wrong, near in (("A#ff", "A#f"), ("ff", "A#f"), ("file:nestd.rb", "nested.rb")):
+        told = run([TRACEBED, "record", "-f", "--ruby=calls", f"--filter={wrong}", "--exclude=none", "ruby", "nested.rb"], folder, status=125)
+        need(f"no method matches '{wrong}'\n  Did you mean '{near}'" in told and "no method matches 'none'" in told, told)
+    run([TRACEBED, "record", "-f", "--ruby=calls", "--filter=A#*", "ruby", "-e", "exit 1"], folder, status=1)
+    told = run([TRACEBED, "record", "-f", "--ruby=none,calls", "--minimum-duration=10s", "ruby", "nested.rb"], folder)
+    need(re.search(r"\d+ calls took less than the minimum duration and were left out", told), told)
     refused = (("--ruby", "--filter=A#*"), ("--ruby=full", "--depth=2"), ("--ruby=calls", "--filter=/A/"),
-               ("--ruby=calls", "--exclude=module:a"), ("--ruby=calls", "--minimum-duration=1ms"),
+               ("--ruby=calls", "--exclude=module:a"), ("--ruby=calls", "--minimum-duration=1ms"), ("--ruby=none", "--minimum-duration=1ms"),
                ("--ruby=calls", "--trigger=A@trace_on"), ("--ruby=calls", "--args"))
     for options in refused:
         told = run([TRACEBED, "record", "-f", *options, "ruby", "-e", "print 'it ran'"], folder, status=2)

@@ -140,6 +140,11 @@ static VALUE tracebed_open(VALUE self, VALUE path, VALUE options)
     check_path = option(options, "check");
     ruby_session = session;
     open_writer(StringValueCStr(path), options);
+    if (!NIL_P(option(options, "call_minimum")))
+        ruby_session.call_ticks = tbed_writer_ns_to_ticks(
+            ruby_session.writer, (uint64_t)(NUM2DBL(option(options, "call_minimum")) * 1e9));
+    VALUE notes = option(options, "notes");
+    ruby_notes_begin(NIL_P(notes) ? NULL : StringValueCStr(notes));
     if (session.by_marks)
         ruby_heap_begin();
     ruby_hooks_add();
@@ -160,6 +165,7 @@ static VALUE tracebed_close(VALUE self)
     ruby_classes_name();
     ruby_hooks_remove();
     ruby_tracks_close();
+    ruby_notes_end();
     ruby_session.writer = NULL;
     ruby_units_clear();
     ruby_classes_clear();

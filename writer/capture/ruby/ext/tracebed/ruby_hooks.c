@@ -105,8 +105,10 @@ static void on_call(VALUE data, rb_trace_arg_t *arg)
     }
     struct ruby_callee callee = {.is_wanted = false};
     ruby_session.apart = true; /* naming a method may allocate */
-    if (ruby_track_has_room(track))
+    bool has_room = ruby_track_has_room(track);
+    if (has_room || ruby_seeks_matches)
         callee = is_c ? ruby_method_of_c(arg) : ruby_method_public(arg);
+    callee.is_wanted &= has_room;
     ruby_session.apart = false;
     ruby_track_begin(track, callee, key);
 }

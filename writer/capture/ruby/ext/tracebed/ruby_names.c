@@ -9,10 +9,13 @@
 #endif
 #include "ruby_tracebed.h"
 
+#include <fcntl.h>
 #include <fnmatch.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- The method of a frame ---- */
 
@@ -114,6 +117,85 @@ char *ruby_label(const void *sequence, const void *frame)
     return text;
 }
 
+/* ---- Notes for 'tracebed record' ---- */
+
+/* Names of methods and their files that were compared with the patterns, for those that match none. */
+#define NAMES_NBYTES     ((size_t)32 << 10)
+#define NAMES_MAX_NBYTES ((size_t)1 << 20) /* of a process */
+
+static char *notes_path;
+static char *names; /* NULL: nobody asks for them */
+static size_t names_nbytes, names_total;
+static uint64_t matched; /* a bit for each of the first patterns */
+bool ruby_seeks_matches;
+
+static void append(const char *bytes, size_t nbytes)
+{
+    int fd = notes_path != NULL ? open(notes_path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
+    if (fd < 0)
+        return;
+    (void)!write(fd, bytes, nbytes);
+    close(fd);
+}
+
+void ruby_notes_begin(const char *path)
+{
+    matched = 0;
+    names_nbytes = names_total = 0;
+    notes_path = path != NULL ? strdup(path) : NULL;
+    if (notes_path != NULL && !NIL_P(ruby_session.call_patterns))
+        names = malloc(NAMES_NBYTES);
+    ruby_seeks_matches = names != NULL;
+}
+
+static void names_flush(void)
+{
+    if (names_nbytes > 0)
+        append(names, names_nbytes);
+    names_nbytes = 0;
+}
+
+void ruby_notes_end(void)
+{
+    if (ruby_seeks_matches)
+        names_flush();
+    free(names);
+    free(notes_path);
+    names = notes_path = NULL;
+    ruby_seeks_matches = false;
+}
+
+void ruby_note(const char *kind, uint64_t number)
+{
+    char line[64];
+    append(line, (size_t)snprintf(line, sizeof line, "%s\t%" PRIu64 "\n", kind, number));
+}
+
+static void note_name(const char *name, const char *path)
+{
+    size_t nbytes = strlen(name) + (path != NULL ? strlen(path) : 0) + 8;
+    if (names == NULL || nbytes > NAMES_NBYTES || names_total + nbytes > NAMES_MAX_NBYTES ||
+        strchr(name, '\n') != NULL || strncmp(name, "block ", 6) == 0)
+        return;
+    if (names_nbytes + nbytes > NAMES_NBYTES)
+        names_flush();
+    int added = snprintf(names + names_nbytes, NAMES_NBYTES - names_nbytes, "name\t%s\t%s\n", name,
+                         path != NULL ? path : "");
+    names_nbytes += (size_t)added;
+    names_total += (size_t)added;
+}
+
+/* At once, since the process may be killed. */
+static void note_match(long pattern)
+{
+    if (pattern >= 64 || (matched >> pattern & 1) != 0)
+        return;
+    matched |= (uint64_t)1 << pattern;
+    ruby_note("matched", (uint64_t)pattern);
+    if (__builtin_popcountll(matched) == RARRAY_LEN(ruby_session.call_patterns))
+        ruby_seeks_matches = false;
+}
+
 /* ---- Which calls are recorded ---- */
 
 /* The whole path, or its last parts: as many as the pattern has. */
@@ -140,13 +222,17 @@ bool ruby_is_wanted(const char *name, const char *path)
 {
     if (NIL_P(ruby_session.call_patterns))
         return true;
-    for (long i = RARRAY_LEN(ruby_session.call_patterns) - 1; i >= 0; i--) {
+    long count = RARRAY_LEN(ruby_session.call_patterns), last = -1;
+    note_name(name, path);
+    for (long i = 0; i < count; i++) {
         const char *pattern = RSTRING_PTR(RARRAY_AREF(ruby_session.call_patterns, i));
-        bool leaves_out = pattern[0] == '!';
-        if (pattern_fits(pattern + leaves_out, name, path))
-            return !leaves_out;
+        if (!pattern_fits(pattern + (pattern[0] == '!'), name, path))
+            continue;
+        note_match(i);
+        last = i;
     }
-    return RSTRING_PTR(RARRAY_AREF(ruby_session.call_patterns, 0))[0] == '!';
+    bool leaves_out = RSTRING_PTR(RARRAY_AREF(ruby_session.call_patterns, last >= 0 ? last : 0))[0] == '!';
+    return last >= 0 ? !leaves_out : leaves_out;
 }
 
 /* ---- Methods in C ---- */

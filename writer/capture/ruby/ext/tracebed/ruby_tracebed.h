@@ -78,6 +78,7 @@ struct ruby_session {
     uint64_t slot_nbytes;       /* of an object */
     unsigned int stack_depth;   /* 0: locations instead of stacks */
     unsigned int call_depth;    /* of recorded calls; 0: any */
+    uint64_t call_ticks;        /* shorter calls are left out; 0: none is */
     VALUE call_patterns;        /* an array of frozen strings; Qnil: all calls */
     bool light, full, calls, objects, check;
     bool exact;    /* locations by program counter, else by Ruby's public functions */
@@ -255,6 +256,15 @@ struct ruby_callee ruby_method_name(VALUE owner, VALUE method);
 /* Whether calls of a method are to be recorded. 'path' is NULL for methods in C. */
 bool ruby_is_wanted(const char *name, const char *path);
 
+/*
+ * Notes for 'tracebed record', which prints what they say: lines in a file that it keeps open. 'path': NULL: nobody asks.
+ * The file is opened for each note, because the program may close descriptors that it does not know.
+ */
+void ruby_notes_begin(const char *path);
+extern bool ruby_seeks_matches; /* some pattern has matched nothing yet, and somebody asks */
+void ruby_notes_end(void);
+void ruby_note(const char *kind, uint64_t number);
+
 /* ---- ruby_collector.c: the garbage collector's work ---- */
 
 void ruby_collector_begin(void);
@@ -271,8 +281,12 @@ struct ruby_track {
     struct ruby_call {
         uintptr_t key; /* of its frame */
         bool is_recorded;
+        bool is_pending; /* its begin is stored when it has lasted long enough */
+        uint32_t id;
+        uint64_t tick;
     } * calls; /* the open ones, outermost first; their keys decrease */
     size_t depth, capacity, recorded_depth;
+    size_t pending_first; /* no call before this one is pending */
     pid_t pid;
     bool is_fiber, is_dead; /* dead: never used again */
 };

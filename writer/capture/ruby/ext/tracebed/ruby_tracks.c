@@ -76,55 +76,6 @@ static struct ruby_track *thread_track_open(void)
     return track;
 }
 
-/* ---- Forked children ---- */
-
-static struct ruby_track *track_at_fork; /* of the thread that has forked; NULL: no fork is new */
-static char *process_name;               /* as it was given last; NULL: none */
-
-void ruby_process_name_set(const char *name, size_t nbytes)
-{
-    char *copy = strndup(name, nbytes);
-    if (copy == NULL)
-        return;
-    free(process_name);
-    process_name = copy;
-    tbed_process_name_set(ruby_session.writer, copy);
-}
-
-/*
- * Runs in every forked child, also in one that only calls exec and should not join the trace. So the child's first event
- * is sent to ruby_track_find().
- */
-static void in_child(void)
-{
-    if (ruby_session.writer == NULL || ruby_thread.session != ruby_session.number)
-        return;
-    track_at_fork = ruby_thread.track;
-    ruby_thread.session = 0;
-}
-
-void ruby_process_watch(void)
-{
-    pthread_atfork(NULL, NULL, in_child);
-}
-
-static struct ruby_track *track_of_child(void)
-{
-    ruby_thread = (struct ruby_thread){ruby_session.number, track_at_fork};
-    track_at_fork = NULL;
-    if (process_name != NULL)
-        tbed_process_name_set(ruby_session.writer, process_name);
-    return ruby_thread.track;
-}
-
-struct ruby_track *ruby_track_find(void)
-{
-    if (track_at_fork != NULL)
-        return track_of_child();
-    ruby_thread = (struct ruby_thread){ruby_session.number, thread_track_open()};
-    return ruby_thread.track;
-}
-
 static void spans_end(struct ruby_track *track)
 {
     while (track->depth > 0)
@@ -144,6 +95,25 @@ static void track_finish(struct ruby_track *track)
 
 /* ---- Spans ---- */
 
+static uint64_t left_out_count;
+
+/*
+ * Stores the begins that wait among the first 'end' calls, up to the first one after 'tick_max'. Nothing else is recorded
+ * in these tracks, so the ticks of a stream do not decrease.
+ */
+static void pending_store(struct ruby_track *track, size_t end, uint64_t tick_max)
+{
+    for (; track->pending_first < end; track->pending_first++) {
+        struct ruby_call *call = &track->calls[track->pending_first];
+        if (!call->is_pending)
+            continue;
+        if (call->tick > tick_max)
+            return;
+        tbed_span_begin_since(track->recorder, call->id, call->tick);
+        call->is_pending = false;
+    }
+}
+
 void ruby_track_begin(struct ruby_track *track, struct ruby_callee callee, uintptr_t key)
 {
     if (track->depth == track->capacity) {
@@ -154,20 +124,101 @@ void ruby_track_begin(struct ruby_track *track, struct ruby_callee callee, uintp
         track->calls = calls;
         track->capacity = capacity;
     }
-    track->calls[track->depth++] = (struct ruby_call){key, callee.is_wanted};
+    bool is_pending = callee.is_wanted && ruby_session.call_ticks != 0;
+    struct ruby_call call = {
+        .key = key, .is_recorded = callee.is_wanted, .is_pending = is_pending, .id = callee.id};
+    if (track->pending_first > track->depth)
+        track->pending_first = track->depth;
+    if (is_pending) {
+        call.tick = tbed_recorder_now(track->recorder);
+        if (call.tick > ruby_session.call_ticks)
+            pending_store(track, track->depth, call.tick - ruby_session.call_ticks);
+    }
+    track->calls[track->depth++] = call;
     if (!callee.is_wanted)
         return;
     track->recorded_depth++;
-    tbed_span_begin(track->recorder, callee.id);
+    if (!is_pending)
+        tbed_span_begin(track->recorder, callee.id);
+}
+
+/* True: the call was too short. Otherwise its begin and those of its callers are stored. */
+static bool leaves_out(struct ruby_track *track, const struct ruby_call *call)
+{
+    if (tbed_recorder_now(track->recorder) - call->tick < ruby_session.call_ticks) {
+        left_out_count++;
+        return true;
+    }
+    pending_store(track, track->depth + 1, UINT64_MAX);
+    return false;
 }
 
 void ruby_track_end(struct ruby_track *track)
 {
-    track->depth--;
-    if (!track->calls[track->depth].is_recorded)
+    struct ruby_call *call = &track->calls[--track->depth];
+    if (!call->is_recorded)
         return;
     track->recorded_depth--;
-    tbed_span_end(track->recorder);
+    if (!call->is_pending || !leaves_out(track, call))
+        tbed_span_end(track->recorder);
+}
+
+/* ---- Forked children ---- */
+
+static struct ruby_track *track_at_fork; /* of the thread that has forked; NULL: no fork is new */
+static char *process_name;               /* as it was given last; NULL: none */
+
+void ruby_process_name_set(const char *name, size_t nbytes)
+{
+    char *copy = strndup(name, nbytes);
+    if (copy == NULL)
+        return;
+    free(process_name);
+    process_name = copy;
+    tbed_process_name_set(ruby_session.writer, copy);
+}
+
+/* What waits is stored, so that in the child it is a span that its parent began. */
+static void before_fork(void)
+{
+    for (size_t i = 0; i < track_count && ruby_session.call_ticks != 0; i++)
+        if (tracks[i]->owner != 0 && tracks[i]->pid == getpid())
+            pending_store(tracks[i], tracks[i]->depth, UINT64_MAX);
+}
+
+/*
+ * Runs in every forked child, also in one that only calls exec and should not join the trace. So the child's first event
+ * is sent to ruby_track_find().
+ */
+static void in_child(void)
+{
+    if (ruby_session.writer == NULL || ruby_thread.session != ruby_session.number)
+        return;
+    left_out_count = 0;
+    track_at_fork = ruby_thread.track;
+    ruby_thread.session = 0;
+}
+
+void ruby_process_watch(void)
+{
+    pthread_atfork(before_fork, NULL, in_child);
+}
+
+static struct ruby_track *track_of_child(void)
+{
+    ruby_thread = (struct ruby_thread){ruby_session.number, track_at_fork};
+    track_at_fork = NULL;
+    if (process_name != NULL)
+        tbed_process_name_set(ruby_session.writer, process_name);
+    return ruby_thread.track;
+}
+
+struct ruby_track *ruby_track_find(void)
+{
+    if (track_at_fork != NULL)
+        return track_of_child();
+    ruby_thread = (struct ruby_thread){ruby_session.number, thread_track_open()};
+    return ruby_thread.track;
 }
 
 /* ---- Threads and fibers ---- */
@@ -336,6 +387,9 @@ void ruby_tracks_close(void)
     free(tracks);
     tracks = NULL;
     track_count = track_capacity = 0;
+    if (left_out_count > 0)
+        ruby_note("left_out", left_out_count);
+    left_out_count = 0;
     track_at_fork = NULL;
     ruby_table_clear(&fibers);
     ruby_thread.session = 0;
