@@ -23,8 +23,6 @@
 
 #define NODES_LEAST 256u
 #define NODES_MOST  32768u
-#define DEPTH_MAX   (PRELOAD_FRAMES_MAX + 1)
-#define CUT_PC      ((uintptr_t)1) /* stands for the frames that were cut; no return address is this low */
 
 struct node {
     uintptr_t pc; /* 0: none */
@@ -32,10 +30,9 @@ struct node {
 };
 
 struct preload_stacks {
-    uint64_t version;         /* of the modules */
-    uint32_t depth;           /* of the last stack */
-    uintptr_t pcs[DEPTH_MAX]; /* its return addresses, outermost first */
-    uint32_t ids[DEPTH_MAX];
+    uint64_t version; /* of the modules */
+    uint32_t known;   /* frames of the last stack that have ids, from the outermost on */
+    uint32_t ids[PRELOAD_DEPTH_MAX];
     struct preload_cache_use use;
     struct node nodes[NODES_MOST];
     struct preload_unwinder unwinder;
@@ -59,7 +56,7 @@ void preload_stack_end(struct preload_thread *thread)
 static void forget(struct preload_stacks *stacks, uint64_t version)
 {
     stacks->version = version;
-    stacks->depth = 0;
+    stacks->known = 0;
     memset(stacks->nodes, 0, preload_cache_size(&stacks->use, NODES_LEAST) * sizeof *stacks->nodes);
     stacks->use = (struct preload_cache_use){0};
     preload_unwinder_forget(&stacks->unwinder);
@@ -84,55 +81,52 @@ static uint32_t cut_location(struct preload_thread *thread)
 
 static uint32_t frame_location(struct preload_thread *thread, uintptr_t pc)
 {
-    return pc == CUT_PC ? cut_location(thread) : preload_location(thread, pc);
+    return pc == PRELOAD_CUT_PC ? cut_location(thread) : preload_location(thread, pc);
 }
 
 /* Asks the writer for the ids of the frames from 'at' on. False: one could not be had. */
 static bool intern(struct preload_thread *thread, uint32_t parent, uint32_t at, uint32_t depth)
 {
     struct preload_stacks *stacks = thread->stacks;
-    uint32_t locations[DEPTH_MAX];
+    const struct preload_frame *frames = stacks->unwinder.frames;
+    uint32_t locations[PRELOAD_DEPTH_MAX];
     for (uint32_t i = at; i < depth; i++)
-        locations[i] = frame_location(thread, stacks->pcs[i]);
+        locations[i] = frame_location(thread, frames[i].pc);
     preload_guard_set(thread, PRELOAD_APART);
     bool has_all =
         tbed_stack_intern_frames(preload_writer, parent, locations + at, depth - at, stacks->ids + at);
     preload_guard_set(thread, PRELOAD_RECORDING);
     for (uint32_t i = at; has_all && i < depth; i++) {
-        *node_of(stacks, parent, stacks->pcs[i]) = (struct node){stacks->pcs[i], parent, stacks->ids[i]};
+        *node_of(stacks, parent, frames[i].pc) = (struct node){frames[i].pc, parent, stacks->ids[i]};
         preload_cache_stored(&stacks->use, NODES_LEAST, NODES_MOST);
         parent = stacks->ids[i];
     }
     return has_all;
 }
 
-/* 'pcs' are innermost first, and differ from the last stack's. */
-static uint32_t find_id(struct preload_thread *thread, const uintptr_t *pcs, uint32_t depth)
+/* The id of the last stack. */
+static uint32_t find_id(struct preload_thread *thread)
 {
     struct preload_stacks *stacks = thread->stacks;
-    uint32_t at = 0, parent = TBED_ID_INVALID;
-    while (at < depth && at < stacks->depth && stacks->pcs[at] == pcs[depth - 1 - at])
-        at++;
-    if (at > 0)
-        parent = stacks->ids[at - 1];
-    stacks->depth = at;
-    for (uint32_t i = at; i < depth; i++)
-        stacks->pcs[i] = pcs[depth - 1 - i];
+    const struct preload_unwinder *unwinder = &stacks->unwinder;
+    uint32_t depth = unwinder->depth;
+    uint32_t at = unwinder->same_count < stacks->known ? unwinder->same_count : stacks->known;
+    uint32_t parent = at > 0 ? stacks->ids[at - 1] : TBED_ID_INVALID;
     for (; at < depth; at++) {
-        const struct node *node = node_of(stacks, parent, stacks->pcs[at]);
-        if (node->pc != stacks->pcs[at] || node->parent != parent)
+        const struct node *node = node_of(stacks, parent, unwinder->frames[at].pc);
+        if (node->pc != unwinder->frames[at].pc || node->parent != parent)
             break;
         stacks->ids[at] = parent = node->id;
     }
+    stacks->known = at;
     if (at < depth && !intern(thread, parent, at, depth))
-        return preload_location(thread, pcs[0]);
-    stacks->depth = depth;
-    return depth > 0 ? stacks->ids[depth - 1] : TBED_ID_INVALID;
+        return preload_location(thread, unwinder->frames[depth - 1].pc);
+    stacks->known = depth;
+    return stacks->ids[depth - 1];
 }
 
 uint32_t preload_stack(struct preload_thread *thread, const uintptr_t *frame)
 {
-    uintptr_t pcs[DEPTH_MAX];
     if (thread->has_ended || (thread->stacks == NULL && (thread->stacks = stacks_make()) == NULL))
         return preload_location(thread, frame[1]);
     if (preload_is_linker(frame[1]))
@@ -142,9 +136,7 @@ uint32_t preload_stack(struct preload_thread *thread, const uintptr_t *frame)
     if (stacks->version != version)
         forget(stacks, version);
     preload_guard_set(thread, PRELOAD_APART); /* finding a rule may check what is loaded */
-    size_t depth = preload_unwind(&stacks->unwinder, frame, pcs, preload_mode.frame_count + 1);
+    preload_unwind(&stacks->unwinder, frame, preload_mode.frame_count + 1);
     preload_guard_set(thread, PRELOAD_RECORDING);
-    if (depth > preload_mode.frame_count)
-        pcs[depth - 1] = CUT_PC;
-    return find_id(thread, pcs, (uint32_t)depth);
+    return find_id(thread);
 }

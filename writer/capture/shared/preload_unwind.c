@@ -8,6 +8,10 @@
  * for code is supported: a frame address relative to the stack or frame pointer, or saved below it. Anything else ends
  * the stack, and so does anything inconsistent: a stack may be cut short, but what it contains is right.
  *
+ * From one allocation to the next most callers are the same. Each frame is kept with where its values were read. When the
+ * walk reaches a frame of the last stack with the same registers, the frames outwards of it are the same as long as the
+ * words there are: two compares a frame, which do not wait for one another, instead of a look-up and a step.
+ *
  * Unlike in the unwinding libraries, no lock is taken and nothing is allocated, so a forked child, a signal handler
  * and the allocator itself can be unwound. A page of the stack is read only after the kernel has confirmed that it is
  * mapped.
@@ -27,8 +31,9 @@
 #include "writer/base/sandbox_state.h"
 #include "writer/capture/shared/preload_unwind.h"
 
-#define STACK_PAGE_NBYTES 4096u
-#define FRAME_NBYTES_MAX  ((uintptr_t)64 << 20)
+#define STACK_PAGE_NBYTES    4096u
+#define STACK_GAP_NBYTES_MAX ((uintptr_t)64 * STACK_PAGE_NBYTES)
+#define FRAME_NBYTES_MAX     ((uintptr_t)64 << 20)
 
 /* ---- Reading the stack ---- */
 
@@ -38,24 +43,33 @@ static bool is_mapped(uintptr_t page)
     return !tbed_is_sandboxed() && syscall(SYS_rt_sigprocmask, ~0, page, NULL, 8) != 0 && errno != EFAULT;
 }
 
+/*
+ * A function with large arrays leaves pages between its frame and its caller's. They are asked for as well: if what is
+ * known of the stack moved from one side of them to the other, each stack would ask the kernel again.
+ */
 static bool probe_page(struct preload_unwinder *unwinder, uintptr_t page)
 {
+    if (page - unwinder->high < STACK_GAP_NBYTES_MAX)
+        while (unwinder->high < page && is_mapped(unwinder->high))
+            unwinder->high += STACK_PAGE_NBYTES;
     if (!is_mapped(page))
         return false;
-    if (page == unwinder->high) {
-        unwinder->high += STACK_PAGE_NBYTES;
-    } else {
+    if (page != unwinder->high)
         unwinder->low = page;
-        unwinder->high = page + STACK_PAGE_NBYTES;
-    }
+    unwinder->high = page + STACK_PAGE_NBYTES;
     return true;
+}
+
+static inline bool is_known(const struct preload_unwinder *unwinder, uintptr_t address)
+{
+    return address - unwinder->low < unwinder->high - unwinder->low;
 }
 
 static inline bool read_word(struct preload_unwinder *unwinder, uintptr_t address, uintptr_t *word_ret)
 {
     if (address % sizeof(uintptr_t) != 0)
         return false;
-    if (TBED_UNLIKELY(address - unwinder->low >= unwinder->high - unwinder->low) &&
+    if (TBED_UNLIKELY(!is_known(unwinder, address)) &&
         !probe_page(unwinder, address & ~(uintptr_t)(STACK_PAGE_NBYTES - 1)))
         return false;
     *word_ret = *(const uintptr_t *)address;
@@ -66,7 +80,7 @@ static inline bool read_word(struct preload_unwinder *unwinder, uintptr_t addres
 static void enter_stack(struct preload_unwinder *unwinder, uintptr_t address)
 {
     uintptr_t page = address & ~(uintptr_t)(STACK_PAGE_NBYTES - 1);
-    if (address - unwinder->low < unwinder->high - unwinder->low)
+    if (is_known(unwinder, address))
         return;
     if (page + STACK_PAGE_NBYTES != unwinder->low)
         unwinder->high = page + STACK_PAGE_NBYTES;
@@ -75,18 +89,15 @@ static void enter_stack(struct preload_unwinder *unwinder, uintptr_t address)
 
 /* ---- Steps ---- */
 
-struct registers {
-    uintptr_t pc; /* a return address: one less is inside the calling instruction */
-    uintptr_t sp, bp;
-};
-
 /* The caller of a function that keeps a frame pointer. */
-static bool step_by_frame_pointer(struct preload_unwinder *unwinder, struct registers *at)
+static bool step_by_frame_pointer(struct preload_unwinder *unwinder, struct preload_frame *at)
 {
     uintptr_t frame = at->bp;
     if (frame < at->sp || frame - at->sp > FRAME_NBYTES_MAX || !read_word(unwinder, frame, &at->bp) ||
         !read_word(unwinder, frame + sizeof(uintptr_t), &at->pc))
         return false;
+    at->pc_at = frame + sizeof(uintptr_t);
+    at->bp_at = frame;
     at->sp = frame + 2 * sizeof(uintptr_t);
 #if defined(__aarch64__)
     at->pc &= ((uintptr_t)1 << 48) - 1; /* without its signature */
@@ -97,7 +108,7 @@ static bool step_by_frame_pointer(struct preload_unwinder *unwinder, struct regi
 #if defined(__x86_64__)
 
 /* The registers that a signal interrupted, as the kernel puts them on the stack: a struct ucontext at 'sp'. */
-static bool step_over_signal(struct preload_unwinder *unwinder, struct registers *at)
+static bool step_over_signal(struct preload_unwinder *unwinder, struct preload_frame *at)
 {
     uintptr_t registers = at->sp + offsetof(ucontext_t, uc_mcontext.gregs), pc;
     if (!read_word(unwinder, registers + REG_RIP * sizeof(greg_t), &pc) ||
@@ -105,6 +116,7 @@ static bool step_over_signal(struct preload_unwinder *unwinder, struct registers
         !read_word(unwinder, registers + REG_RSP * sizeof(greg_t), &at->sp))
         return false;
     at->pc = pc + 1;
+    at->pc_at = 0;
     return pc != 0;
 }
 
@@ -121,7 +133,7 @@ static const struct preload_frame_rule *find_rule(struct preload_unwinder *unwin
     return rule;
 }
 
-static bool step(struct preload_unwinder *unwinder, struct registers *at)
+static bool step(struct preload_unwinder *unwinder, struct preload_frame *at)
 {
     const struct preload_frame_rule *rule = find_rule(unwinder, at->pc);
     uintptr_t frame = rule->kind == PRELOAD_FRAME_BY_SP ? at->sp : at->bp;
@@ -139,29 +151,84 @@ static bool step(struct preload_unwinder *unwinder, struct registers *at)
     if (rule->has_bp && rule->kind != PRELOAD_FRAME_SAVED &&
         !read_word(unwinder, frame + (uintptr_t)(intptr_t)rule->bp_offset, &at->bp))
         return false;
+    /* If the frame's address itself was read, those two words do not say that it is the same. */
+    at->pc_at = rule->kind != PRELOAD_FRAME_SAVED ? frame - sizeof(uintptr_t) : 0;
+    at->bp_at = rule->has_bp ? frame + (uintptr_t)(intptr_t)rule->bp_offset : 0;
     at->sp = frame;
     return at->pc != 0;
 }
 
 #else
 
-static bool step(struct preload_unwinder *unwinder, struct registers *at)
+static bool step(struct preload_unwinder *unwinder, struct preload_frame *at)
 {
     return step_by_frame_pointer(unwinder, at);
 }
 
 #endif
 
-size_t preload_unwind(struct preload_unwinder *unwinder, const uintptr_t *frame, uintptr_t *pcs, size_t max)
+/* ---- Stacks ---- */
+
+/* The caller that was found from the next frame inwards would be found again. */
+static inline bool is_unchanged(const struct preload_unwinder *unwinder, const struct preload_frame *frame)
 {
-    struct registers at = {.pc = frame[1], .sp = (uintptr_t)(frame + 2), .bp = frame[0]};
-    size_t count = 0;
+    return is_known(unwinder, frame->pc_at) && *(const uintptr_t *)frame->pc_at == frame->pc &&
+           (frame->bp_at == 0 ||
+            (is_known(unwinder, frame->bp_at) && *(const uintptr_t *)frame->bp_at == frame->bp));
+}
+
+/* The first 'count' of 'inner' are called by the first 'shared' frames of the last stack. */
+static void put(struct preload_unwinder *unwinder, uint32_t shared, uint32_t count)
+{
+    uint32_t depth = shared + count, same = shared;
+    for (uint32_t i = shared; i < depth; i++) {
+        const struct preload_frame *frame = &unwinder->inner[depth - 1 - i];
+        same += same == i && i < unwinder->depth && unwinder->frames[i].pc == frame->pc;
+        unwinder->frames[i] = *frame;
+    }
+    unwinder->depth = depth;
+    unwinder->same_count = same;
+}
+
+/* How many of the last stack's frames, from the outermost on, are further out than this one, or the same. */
+static inline uint32_t skip_inner(const struct preload_unwinder *unwinder, uint32_t count, uintptr_t sp)
+{
+    while (count > 0 && unwinder->frames[count - 1].sp < sp)
+        count--;
+    return count;
+}
+
+static inline bool is_same(const struct preload_frame *a, const struct preload_frame *b)
+{
+    return a->pc == b->pc && a->sp == b->sp && a->bp == b->bp;
+}
+
+void preload_unwind(struct preload_unwinder *unwinder, const uintptr_t *frame, uint32_t max)
+{
+    struct preload_frame at = {.pc = frame[1], .sp = (uintptr_t)(frame + 2), .bp = frame[0]};
+    struct preload_frame *inner = unwinder->inner, *last = unwinder->frames;
+    uint32_t count = 0, left = unwinder->depth;
     enter_stack(unwinder, (uintptr_t)frame);
     do {
-        pcs[count++] = at.pc;
+        left = skip_inner(unwinder, left, at.sp);
+        if (left > 0 && is_same(&last[left - 1], &at)) {
+            uint32_t end = left - 1;
+            while (end > 0 && is_unchanged(unwinder, &last[end - 1]))
+                end--;
+            if (end == 0 && count + left < max) { /* never in a stack that was cut */
+                put(unwinder, left, count);
+                return;
+            }
+            for (; left - 1 > end && count + 1 < max; left--)
+                inner[count++] = last[left - 1];
+            at = last[--left];
+        }
+        inner[count++] = at;
     } while (count < max &&
              (unwinder->by_frame_pointer ? step_by_frame_pointer(unwinder, &at) : step(unwinder, &at)));
-    return count;
+    if (count == max)
+        inner[count - 1] = (struct preload_frame){.pc = PRELOAD_CUT_PC, .sp = at.sp};
+    put(unwinder, 0, count);
 }
 
 void preload_unwinder_forget(struct preload_unwinder *unwinder)
@@ -169,4 +236,5 @@ void preload_unwinder_forget(struct preload_unwinder *unwinder)
     memset(unwinder->rules, 0,
            preload_cache_size(&unwinder->use, PRELOAD_RULES_LEAST) * sizeof *unwinder->rules);
     unwinder->use = (struct preload_cache_use){0};
+    unwinder->depth = 0;
 }

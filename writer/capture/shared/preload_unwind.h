@@ -55,9 +55,23 @@ static inline void preload_cache_stored(struct preload_cache_use *use, uint32_t 
 #define PRELOAD_RULES_LEAST 128u
 #define PRELOAD_RULES_MOST  4096u
 
+struct preload_frame {
+    uintptr_t pc; /* a return address: one less is inside the calling instruction */
+    uintptr_t sp, bp;
+    uintptr_t pc_at; /* where 'pc' was read; 0: elsewhere */
+    uintptr_t bp_at; /* where 'bp' was read; 0: it is that of the frame inwards */
+};
+
+#define PRELOAD_DEPTH_MAX (PRELOAD_FRAMES_MAX + 1)
+#define PRELOAD_CUT_PC    ((uintptr_t)1) /* stands for the frames that were cut; no return address is this low */
+
 struct preload_unwinder { /* for one thread; begins as zeros */
     bool by_frame_pointer;
-    uintptr_t low, high; /* the part of the stack known to be mapped */
+    uint32_t depth;                                 /* of the last stack */
+    uint32_t same_count;                            /* outer frames that have the pcs of the stack before */
+    struct preload_frame frames[PRELOAD_DEPTH_MAX]; /* the last stack, outermost first */
+    struct preload_frame inner[PRELOAD_DEPTH_MAX];  /* while walking: innermost first */
+    uintptr_t low, high;                            /* the part of the stack known to be mapped */
     struct preload_cache_use use;
     struct preload_frame_rule rules[PRELOAD_RULES_MOST];
 };
@@ -65,12 +79,12 @@ struct preload_unwinder { /* for one thread; begins as zeros */
 /* ---- preload_unwind.c ---- */
 
 /*
- * Stores the return addresses from the caller of the function with this frame (__builtin_frame_address(0)) outwards.
- * Returns their count, 1 to 'max'. May change errno.
+ * Finds the frames from the caller of the function with this frame (__builtin_frame_address(0)) outwards, 1 to 'max'; of a
+ * stack with more, the outermost has PRELOAD_CUT_PC. May change errno.
  */
-size_t preload_unwind(struct preload_unwinder *unwinder, const uintptr_t *frame, uintptr_t *pcs, size_t max);
+void preload_unwind(struct preload_unwinder *unwinder, const uintptr_t *frame, uint32_t max);
 
-/* Forgets the rules: what is loaded has changed. */
+/* Forgets the rules and the last stack: what is loaded has changed. */
 void preload_unwinder_forget(struct preload_unwinder *unwinder);
 
 /* ---- preload_frame.c ---- */

@@ -94,6 +94,20 @@ NOINLINE static void large(unsigned depth)
     sink += room[19999];
 }
 
+/* The second stack differs from the first in the middle: its frames may lie at the same addresses. */
+NOINLINE static void again(unsigned depth)
+{
+    uint64_t same = random_state;
+    go(depth);
+    if (random_below(3) == 0) {
+        random_state = same;
+        go(depth);
+    } else if (random_below(3) == 0) {
+        go(depth);
+    }
+    sink++;
+}
+
 static unsigned depth_left;
 
 static int compare(const void *left, const void *right)
@@ -131,7 +145,7 @@ NOINLINE static void through_signal(unsigned depth)
 static void go(unsigned depth)
 {
     static void (*const ways[])(unsigned) = {plain, with_alloca,     aligned,       large,
-                                             plain, through_library, through_signal};
+                                             again, through_library, through_signal};
     if (depth == 0)
         leaf();
     else

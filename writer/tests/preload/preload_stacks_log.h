@@ -10,6 +10,7 @@
 
 #define STACKS_FRAMES_MAX   40
 #define STACKS_FIRST_NBYTES 100000u /* each allocation has a size of its own */
+#define STACKS_COUNT        10493u  /* 1,500 calls and 300 of threads, some of which branch */
 
 struct stacks_entry {
     uint64_t nbytes;

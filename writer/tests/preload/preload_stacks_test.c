@@ -114,7 +114,7 @@ static void stacks_are_those_of_the_c_library(void **state)
     struct tbed_merge *merge;
     struct tbed_event event;
     size_t compared = 0, cut = 0;
-    assert_int_equal(entries.count, 1800);
+    assert_int_equal(entries.count, STACKS_COUNT);
     assert_int_equal(tbed_merge_open(reader, NULL, 0, &merge), TBED_OK);
     while (tbed_merge_next(merge, &event) == TBED_OK) {
         uint64_t index =
@@ -153,7 +153,7 @@ static void light_recording_is_a_word_for_each_allocation(void **state)
         tbed_string_resolve(reader, unit.name_id, name, sizeof name, &nbytes);
         of_helper += strcmp(name, "preload_stacks_helper") == 0;
     }
-    assert_int_equal(of_helper, 1800);
+    assert_int_equal(of_helper, STACKS_COUNT);
     tbed_merge_close(merge);
     tbed_reader_close(reader);
 }
