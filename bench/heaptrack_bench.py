@@ -2,10 +2,9 @@
 """
 Compares what tracebed and heaptrack record of the same run, call by call: both libraries are preloaded, so both see the
 same addresses. It prints the totals of both, and the calls that only one of them has, by the function that made them.
-heaptrack's own allocations, which tracebed records too, are left out: their caller is in its library.
 
-A program that exports operator new has heaptrack use it, and its allocations cannot be told from the program's own. Such
-a program, cc1plus, runs once under each, with addresses that are not random, and the sizes are compared.
+heaptrack allocates itself, in functions of the program if that exports operator new. It does not record this, and
+tracebed does, with the stack. What has a function of heaptrack's library in its stack is counted apart.
 
 Needs heaptrack 1.4 and the programs of allocations_bench.py; what is missing is skipped, with a note.
 
@@ -14,6 +13,7 @@ SPDX-License-Identifier: MIT
 
 import argparse
 import collections
+import csv
 import json
 import os
 import shutil
@@ -56,21 +56,38 @@ class Heap:
         )
 
 
+class Stacks:
+    """The names of a trace's stacks, and which of them are heaptrack's own work: it only passes dlopen() on."""
+
+    def __init__(self, path):
+        self.names, self.own = {}, set()
+        command = [programs.TRACEBED, "export", "--to=csv", "--table=stacks", path, "-o", "-"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child:
+            for row in csv.DictReader(child.stdout):
+                self.names[int(row["id"])] = row["name"]
+                is_own = row["module"] == os.path.basename(HEAPTRACK) and row["function"] not in ("dlopen", "dlclose")
+                if is_own or (row["parent_id"] and int(row["parent_id"]) in self.own):
+                    self.own.add(int(row["id"]))
+
+
 def read_tracebed(path, name):
-    heap = Heap()
-    command = [programs.TRACEBED, "dump", "--json", "-p", name, path]
+    """Returns the program's heap and heaptrack's own."""
+    stacks, heap, own = Stacks(path), Heap(), Heap()
+    command = [programs.TRACEBED, "dump", "--json", "--no-symbols", "-p", name, path]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
         for line in child.stdout:
             event = json.loads(line)
-            kind, caller = event.get("type"), event.get("name")
-            if event.get("module") == os.path.basename(HEAPTRACK):
-                continue
-            old = event.get("address") if kind == "free" else event.get("old_address", 0)
-            if old and (kind == "free" or (kind == "realloc" and (event["address"] or event["size"] == 0))):
-                heap.take("-", old, 0, caller)
+            kind, id = event.get("type"), event.get("id")
+            caller = stacks.names.get(id, event.get("name"))
+            whose, other = (own, heap) if id in stacks.own else (heap, own)
+            if kind == "free":
+                (own if event["address"] in own.live else heap).take("-", event["address"], 0, caller)
+            elif kind == "realloc" and event["old_address"] and (event["address"] or event["size"] == 0):
+                whose.take("-", event["old_address"], 0, caller)
             if kind in ("alloc", "realloc") and event["address"]:
-                heap.take("+", event["address"], event["size"], caller)
-    return heap
+                other.in_use -= other.live.pop(event["address"], 0)
+                whose.take("+", event["address"], event["size"], caller)
+    return heap, own
 
 
 def read_heaptrack(path):
@@ -85,10 +102,10 @@ def read_heaptrack(path):
     return heap
 
 
-def record(folder, command, environment, libraries, is_recorded):
-    """Runs the program with these libraries, behind one another; addresses are the same in each run."""
-    front = [programs.TRACEBED, "record", "-f", "-o", f"{folder}/run.tbed", "--stacks", "--"] if is_recorded else []
-    preload = ["env", f"LD_PRELOAD={':'.join(libraries)}", f"DUMP_HEAPTRACK_OUTPUT={folder}/run.raw"]
+def record(folder, command, environment):
+    """Runs the program with both libraries, behind one another; addresses are the same in each run."""
+    front = [programs.TRACEBED, "record", "-f", "-o", f"{folder}/run.tbed", "--stacks=128", "--"]
+    preload = ["env", f"LD_PRELOAD={PRELOAD}:{HEAPTRACK}", f"DUMP_HEAPTRACK_OUTPUT={folder}/run.raw"]
     programs.run(["setarch", "-R", *front, *preload, *command], {"PYTHONHASHSEED": "0", **environment})
 
 
@@ -107,25 +124,15 @@ def only_in(more, less):
     return sums
 
 
-def sizes_in(more, less):
-    sums = [collections.Counter(), collections.Counter()]
-    for side, heap in enumerate((more, less)):
-        for (kind, _, nbytes), count in heap.calls.items():
-            sums[side][f"{nbytes} bytes"] += count if kind == "+" else 0
-    return sums[0] - sums[1]
-
-
 def compare(folder, program, command, environment):
-    is_apart = program.startswith("cc1plus")
-    record(folder, command, environment, [PRELOAD] if is_apart else [PRELOAD, HEAPTRACK], True)
-    ours = read_tracebed(f"{folder}/run.tbed", os.path.basename(command[0]))
-    if is_apart:
-        record(folder, command, environment, [HEAPTRACK], False)
+    if os.path.exists(f"{folder}/run.raw"):  # heaptrack would leave the end of a longer one
+        os.remove(f"{folder}/run.raw")
+    record(folder, command, environment)
+    ours, own = read_tracebed(f"{folder}/run.tbed", os.path.basename(command[0]))
     theirs = read_heaptrack(f"{folder}/run.raw")
-    differences = sizes_in if is_apart else only_in
-    print(f"{program}, {'two runs' if is_apart else 'one run'}\n  tracebed:  {ours}\n  heaptrack: {theirs}")
-    put_calls("tracebed", differences(ours, theirs))
-    put_calls("heaptrack", differences(theirs, ours))
+    print(f"{program}\n  tracebed:  {ours}\n  heaptrack: {theirs}\n  heaptrack itself, as tracebed has it: {own}")
+    put_calls("tracebed", only_in(ours, theirs))
+    put_calls("heaptrack", only_in(theirs, ours))
     sys.stdout.flush()
 
 
