@@ -2,7 +2,7 @@
 """
 Measures what each way of entry costs per call: compiled and not recorded, recorded, recorded with a filter that chooses
 one of a hundred functions, and under 'uftrace record'. The program is the same, compiled without any way. A function
-does about 20 ns of work. bench/README.md describes the method.
+does about 12 ns of work. bench/README.md describes the method.
 
 SPDX-License-Identifier: MIT
 """
@@ -28,7 +28,7 @@ HEAD = r"""
 #endif
 """
 FUNCTION = """__attribute__((noinline)) unsigned long f%d(unsigned long n)
-{ for (int i = 0; i < 12; i++) n = n * 6364136223846793005u + %d; __asm__ volatile("" : "+r"(n)); return n; }
+{ for (int i = 0; i < 12; i++) { n = n * 6364136223846793005u + %d; __asm__ volatile("" : "+r"(n)); } return n; }
 """
 TAIL = r"""
 PLAIN int main(int argc, char **argv)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """
 Measures what a program costs of whose functions one in a hundred is recorded, for each way in which tracebed is called, and
-with uftrace beside it. bench/README.md describes the method.
+with uftrace beside it. Plain is the same program, compiled without that way. bench/README.md describes the method.
 
 SPDX-License-Identifier: MIT
 """
@@ -21,10 +21,10 @@ HEAD = r"""
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-#if defined(PATCHED)
-#define PLAIN __attribute__((patchable_function_entry(0, 0)))
+#if defined(__clang__)
+#define PLAIN __attribute__((no_instrument_function, patchable_function_entry(0, 0), xray_never_instrument))
 #else
-#define PLAIN __attribute__((no_instrument_function))
+#define PLAIN __attribute__((no_instrument_function, patchable_function_entry(0, 0)))
 #endif
 PLAIN static double now(void)
 {
@@ -35,7 +35,7 @@ PLAIN static double now(void)
 """
 FUNCTION = """__attribute__((noinline)) static long f{number}(long n)
 {{
-    for (int i = 0; i < {rounds}; i++) n = n * {factor} + (n >> 7);
+    for (int i = 0; i < {rounds}; i++) {{ n = n * {factor} + (n >> 7); __asm__ volatile("" : "+r"(n)); }}
     return n;
 }}
 """
@@ -49,24 +49,33 @@ MAIN = """PLAIN int main(int argc, char **argv)
 }}
 """
 
-WAYS = {"-finstrument-functions": ["-finstrument-functions"], "-fpatchable-function-entry=5": ["-fpatchable-function-entry=5",
-                                                                                               "-DPATCHED"]}
+WAYS = {
+    "-finstrument-functions": "gcc",
+    "-pg -mfentry": "gcc",
+    "-fpatchable-function-entry=5": "gcc",
+    "-fxray-instrument -fxray-instruction-threshold=1": "clang",
+}
 
 
-def program(folder, name, rounds, flags):
+def program(folder, name, rounds, compiler, flags):
     text = HEAD + "".join(FUNCTION.format(number=i, rounds=rounds, factor=2 * i + 31) for i in range(FUNCTIONS))
     text += MAIN.format(functions=FUNCTIONS, body=" ".join(f"sum = f{i}(sum);" for i in range(FUNCTIONS)))
     path = os.path.join(folder, name)
-    subprocess.run(["gcc", "-O2", *flags, "-xc", "-", "-o", path], input=text, text=True, check=True)
+    subprocess.run([compiler, "-O2", "-w", *flags, "-xc", "-", "-o", path], input=text, text=True, check=True)
     return path
 
 
 def kinds(folder, rounds):
     """Yields (way, what, command): the first of each way is what the others are compared with."""
     record = [TRACEBED, "record", "-f", "-o", os.path.join(folder, "output"), "--functions"]
-    for number, (way, flags) in enumerate(WAYS.items()):
-        path = program(folder, f"prog{rounds}_{number}", rounds, flags)
-        yield way, "not recorded", [path]
+    for number, (way, compiler) in enumerate(WAYS.items()):
+        if shutil.which(compiler) is None:
+            print(f"{compiler} is not installed: {way} is skipped", file=sys.stderr)
+            continue
+        plain = program(folder, f"plain{rounds}_{compiler}", rounds, compiler, [])
+        path = program(folder, f"prog{rounds}_{number}", rounds, compiler, way.split())
+        yield way, "plain", [plain]
+        yield way, "compiled, not recorded", [path]
         yield way, "--filter: 1 of 100 functions", [*record, "--filter=f7", path]
         yield way, "--minimum-duration=1ms: no call", [*record, "--minimum-duration=1ms", path]
         yield way, "all functions", [*record, path]
@@ -96,9 +105,9 @@ def main():
     finally:
         shutil.rmtree(folder)
     print(f"{options.calls:,} calls, {options.rounds} rounds, load average {os.getloadavg()[0]:.1f}\n")
-    print("| Compiled with | What | ns/call | of not recorded | Min | Max |\n|---|---|---|---|---|---|")
+    print("| Compiled with | What | ns/call | of plain | Min | Max |\n|---|---|---|---|---|---|")
     for (way, what), times in measured.items():
-        ratios = [time / plain for time, plain in zip(times, measured[way, "not recorded"])]
+        ratios = [time / plain for time, plain in zip(times, measured[way, "plain"])]
         print(f"| `{way}` | {what} | {statistics.median(times):.1f} | {statistics.median(ratios):.2f} "
               f"| {min(ratios):.2f} | {max(ratios):.2f} |")
 

@@ -277,6 +277,11 @@ static inline bool functions_is_skipped(uintptr_t function)
 /* Whether the call of this function is recorded, by a thread that has a recorder. */
 bool functions_choose(struct preload_thread *thread, struct functions_thread *frames, uintptr_t function);
 
+/* The same, if it needs neither a system call nor vector registers and changes nothing; else UNDECIDED. */
+enum functions_choice { FUNCTIONS_UNDECIDED, FUNCTIONS_SKIPPED, FUNCTIONS_CHOSEN };
+enum functions_choice functions_choose_quickly(const struct preload_thread *thread,
+                                               struct functions_thread *frames, uintptr_t function);
+
 /* Whether this function is recorded, at this depth of spans. 'thread' has the ranges of the modules. */
 bool functions_is_wanted(struct preload_thread *thread, uintptr_t function, uint32_t depth);
 /* Whether it has to be patched, to be recorded or for its triggers. Signals are blocked. */

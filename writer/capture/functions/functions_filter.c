@@ -1,11 +1,17 @@
 /*
  * Which functions are recorded: by the plan of their module, and how deep.
  *
- * A verdict is remembered by address, in a table shared by all threads.
+ * A verdict is remembered by address, in a table shared by all threads. Deciding by it leaves the vector registers alone,
+ * which the quick path for patched places requires.
  *
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("general-regs-only"))), apply_to = function)
+#else
+#pragma GCC target("general-regs-only")
+#endif
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -126,6 +132,13 @@ static void pull_trigger(const struct preload_thread *thread, struct functions_t
     functions_signals_restore(&signals);
 }
 
+static bool is_allowed(const struct preload_thread *thread, struct functions_thread *frames, uint64_t verdict)
+{
+    if (!(verdict & VERDICT_RECORDED) || !functions_triggers_allow(frames))
+        return false;
+    return frames->scope.depth_max == UINT32_MAX || depth_of(thread, frames) < frames->scope.depth_max;
+}
+
 bool functions_choose(struct preload_thread *thread, struct functions_thread *frames, uintptr_t function)
 {
     uint64_t verdict = has_plans ? verdict_at(thread, function) : VERDICT_RECORDED;
@@ -136,7 +149,23 @@ bool functions_choose(struct preload_thread *thread, struct functions_thread *fr
     functions_scopes_leave(frames);
     if (verdict & VERDICT_TRIGGERS)
         pull_trigger(thread, frames, function);
-    if (!(verdict & VERDICT_RECORDED) || !functions_triggers_allow(frames))
-        return false;
-    return frames->scope.depth_max == UINT32_MAX || depth_of(thread, frames) < frames->scope.depth_max;
+    return is_allowed(thread, frames, verdict);
 }
+
+enum functions_choice functions_choose_quickly(const struct preload_thread *thread,
+                                               struct functions_thread *frames, uintptr_t function)
+{
+    uint64_t verdict = VERDICT_RECORDED;
+    if (has_plans) {
+        verdict = __atomic_load_n(functions_verdict_slot(function), __ATOMIC_RELAXED);
+        if ((verdict & ~VERDICT_ITSELF) != functions_verdict_key(function))
+            return FUNCTIONS_UNDECIDED;
+    }
+    if (verdict & VERDICT_TRIGGERS || !frames->scope.is_known)
+        return FUNCTIONS_UNDECIDED;
+    functions_scopes_leave(frames);
+    return is_allowed(thread, frames, verdict) ? FUNCTIONS_CHOSEN : FUNCTIONS_SKIPPED;
+}
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif

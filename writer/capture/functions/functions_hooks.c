@@ -295,13 +295,31 @@ void __cyg_profile_func_enter(void *function, void *call_site)
     enter((uintptr_t)function, CALLER_STACK);
 }
 
+/* Not all calls of a function are recorded. */
+static bool enter_limited(struct preload_thread *thread, struct functions_thread *frames, uintptr_t function,
+                          uintptr_t stack)
+{
+    if (!can_store(thread, thread->recorder) || frames->depth >= frames->capacity || frames->unframed > 0)
+        return false;
+    switch (functions_choose_quickly(thread, frames, function)) {
+    case FUNCTIONS_SKIPPED:
+        push(frames, function, stack | FUNCTIONS_NO_SPAN);
+        return true;
+    case FUNCTIONS_CHOSEN:
+        return enter_chosen(thread, frames, function, stack);
+    default:
+        return false;
+    }
+}
+
 bool functions_try_enter(uintptr_t function, uintptr_t stack)
 {
     struct preload_thread *thread = &preload_thread;
     struct functions_thread *frames = &functions_thread;
-    if (TBED_UNLIKELY(functions_is_limited || !hook_begin(thread)))
+    if (TBED_UNLIKELY(!hook_begin(thread)))
         return false;
-    bool is_stored = enter_quickly(thread, frames, function, stack);
+    bool is_stored = functions_is_limited ? enter_limited(thread, frames, function, stack)
+                                          : enter_quickly(thread, frames, function, stack);
     if (!is_stored)
         hook_forget(frames);
     preload_guard_set(thread, PRELOAD_FREE);
@@ -428,9 +446,12 @@ bool functions_try_exit(uintptr_t function, uintptr_t stack)
 {
     struct preload_thread *thread = &preload_thread;
     struct functions_thread *frames = &functions_thread;
-    if (TBED_UNLIKELY(functions_is_limited || !hook_begin(thread)))
+    if (TBED_UNLIKELY(!hook_begin(thread)))
         return false;
-    bool is_stored = exit_quickly(thread, frames, function, stack, false);
+    /* The first call that is left out has to take a counter. */
+    bool needs_counter = frames->left_out == NULL && frames->depth > 0 &&
+                         frames->frames[frames->depth - 1].stack & FUNCTIONS_PENDING;
+    bool is_stored = !needs_counter && exit_quickly(thread, frames, function, stack, false);
     if (!is_stored)
         hook_forget(frames);
     preload_guard_set(thread, PRELOAD_FREE);

@@ -15,6 +15,11 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("general-regs-only"))), apply_to = function)
+#else
+#pragma GCC target("general-regs-only")
+#endif
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,3 +198,6 @@ __attribute__((destructor)) static void end(void)
     if (has_minimum)
         store_now(functions_thread.scope.minimum_ticks);
 }
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif

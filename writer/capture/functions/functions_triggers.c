@@ -9,6 +9,11 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("general-regs-only"))), apply_to = function)
+#else
+#pragma GCC target("general-regs-only")
+#endif
 #include "writer/capture/functions/functions.h"
 
 #define SWITCHES (LAUNCH_PLAN_TRACE_ON | LAUNCH_PLAN_TRACE_OFF)
@@ -69,3 +74,6 @@ bool functions_triggers_allow(const struct functions_thread *frames)
     return !__atomic_load_n(&is_off, __ATOMIC_RELAXED) && !frames->scope.is_silent &&
            (frames->scope.is_inside || !needs_inside);
 }
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif

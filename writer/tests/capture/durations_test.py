@@ -13,6 +13,7 @@ SPDX-License-Identifier: MIT
 
 import json
 import os
+import platform
 import re
 import signal
 import subprocess
@@ -59,6 +60,23 @@ int main(int argc, char **argv)
 TINY_PER_OUTER = 5 * (1 + 2 * 101)
 
 
+class Patched(Program):
+    HOOKS = "-pg", "-mfentry"
+
+
+KINDS = (Program, Patched) if platform.machine() == "x86_64" else (Program,)
+
+
+def test_all_are_long_enough_when_patched(folder):
+    """The same through patched places, which have a quick path of their own."""
+    for kind in KINDS[1:]:
+        trace = kind(folder, "waits_patched", "gcc", ["-O2"], seed=33).run(5, 10000, "run", options=EVERYTHING)
+        check_trace(trace)
+        expect(sum(trace.left.values()) > 100, f"too few calls were left: {trace.left}")
+        program = kind(folder, "waits_patched_threads", "gcc", ["-O1"], body=THREADS)
+        check_trace(program.run(3, 10000, "run", options=EVERYTHING))
+
+
 def test_all_are_long_enough(folder):
     """Each begin waits, and all are stored: through longjmp, exceptions, threads and every kind of end."""
     for compiler, flags in (("gcc", ["-O2"]), ("g++", ["-O2"]), ("clang++", ["-O1"])):
@@ -91,7 +109,11 @@ def begun(trace):
 
 def test_short_ones_are_counted(folder):
     """What is recorded and what is left out is everything, in both processes; who ran long is there."""
-    program = Program.of(folder, "times", TIMES)
+    for kind in KINDS:
+        check_short_ones(kind.of(folder, "times", TIMES))
+
+
+def check_short_ones(program):
     long_ones = ["+longer"] * 5 + ["+main", "+outer"]
     for arguments, more, calls in (([], [], TINY_PER_OUTER + 7), (["fork"], ["+forks"] + ["+longer"] * 5 + ["+outer"],
                                                                   2 * (TINY_PER_OUTER + 6) + 2)):

@@ -8,6 +8,7 @@ SPDX-License-Identifier: MIT
 """
 
 import os
+import platform
 import subprocess
 import sys
 
@@ -111,12 +112,17 @@ def told_by_main(program, options):
     return streams.get(key, []), others
 
 
+class Patched(Program):
+    HOOKS = "-pg", "-mfentry"
+
+
 def test_triggers(folder):
-    """Each action, alone and with others, after longjmp and in deep recursion."""
-    program = Program.of(folder, "triggers", CALLS)
-    for triggers, wanted in TRIED:
-        told, _ = told_by_main(program, ["--trigger=" + trigger for trigger in triggers])
-        expect(told == nested(wanted), f"{triggers}: {' '.join(told)[:2000]}\nnot {' '.join(nested(wanted))[:2000]}")
+    """Each action, alone and with others, after longjmp and in deep recursion; with hooks, and through patched places."""
+    for kind in (Program, Patched) if platform.machine() == "x86_64" else (Program,):
+        program = kind.of(folder, "triggers", CALLS)
+        for triggers, wanted in TRIED:
+            told, _ = told_by_main(program, ["--trigger=" + trigger for trigger in triggers])
+            expect(told == nested(wanted), f"{triggers}: {' '.join(told)[:2000]}\nnot {' '.join(nested(wanted))[:2000]}")
 
 
 def test_threads(folder):
