@@ -145,7 +145,7 @@ static void set_costs(const struct sql_plan *plan, const struct sql_table *table
 
 /* ---- As text ---- */
 
-static bool write(const struct sql_plan *plan, sqlite3_index_info *info)
+static bool text_make(const struct sql_plan *plan, sqlite3_index_info *info)
 {
     char text[TEXT_NBYTES];
     int used = snprintf(text, sizeof text, "%llx %d%d%x %u", (unsigned long long)plan->columns,
@@ -199,7 +199,7 @@ int sql_plan_best(sqlite3_vtab *base, sqlite3_index_info *info)
         return SQLITE_CONSTRAINT;
     order(&plan, table, info);
     set_costs(&plan, table, info);
-    return write(&plan, info) ? SQLITE_OK : SQLITE_NOMEM;
+    return text_make(&plan, info) ? SQLITE_OK : SQLITE_NOMEM;
 }
 
 #endif
