@@ -55,7 +55,7 @@ NEVER_CHANGES = {
     "tbed_column_values", "tbed_batch", "tbed_constraint",
     # Used by inline functions and macros.
     "tbed_recorder", "tbed_recorder_kept", "tbed_open_span", "tbed_site", "tbed_category", "tbed_track", "tbed_thread",
-    "tbed_span", "tbed_log", "tbed_id", "tbed_logfile_site", "tbed_logfile_scope", "tbed_payload", "tbed_words", "tbed_one_text",
+    "tbed_span", "tbed_scope", "tbed_log", "tbed_id", "tbed_logfile_site", "tbed_logfile_scope", "tbed_payload", "tbed_words", "tbed_one_text",
 }  # fmt: skip
 CPP_ONLY = {"tbed_span_guard"}
 

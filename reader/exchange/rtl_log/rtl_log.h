@@ -18,7 +18,7 @@
 #define RTL_UNIT          '\x1e'    /* between the context of a message and its format */
 #define RTL_CATEGORY_PAIR "message" /* of a span written as messages "{ text" and "} text" */
 #define RTL_CATEGORY_END                                                                                     \
-    "scope that ended in this thread" /* of an instant: it began in another; TBED_LOGFILE_ENDED */
+    "scope that ended in this thread" /* of an instant: it began in another; TBED_SCOPE_ENDED */
 #define RTL_ARG_MS   "ms"             /* of an imported line whose own time does not fit its place */
 #define RTL_ARG_LINE "line" /* the bytes of an imported line that cannot be reproduced from the event alone */
 

@@ -34,7 +34,7 @@ static void put_context_message(const char *text, size_t nbytes, const char *col
 
 static void put_end(const char *name, size_t nbytes)
 {
-    static const char ended[] = TBED_LOGFILE_ENDED;
+    static const char ended[] = TBED_SCOPE_ENDED;
     struct tbed_thread *self = &tbed_thread_self;
     uint32_t id = tbed_string_intern(self->writer, name, nbytes);
     if (!tbed_span_end_named(self->recorder, id))

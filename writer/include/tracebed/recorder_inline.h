@@ -280,23 +280,34 @@ static inline void tbed_span_begin(struct tbed_recorder *recorder, uint32_t id)
         tbed_span_begin_slow(recorder, id);
 }
 
-static inline void tbed_span_end(struct tbed_recorder *recorder)
+/*
+ * The usual case of the end of the innermost span: of any, or only of the span with this id and begin. False: nothing was
+ * recorded.
+ */
+static inline __attribute__((always_inline)) int tbed_end_record(struct tbed_recorder *recorder, int is_any,
+                                                                 uint32_t id, uint64_t begin_tick)
 {
     struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
-    if (!TBED_UNLIKELY(recorder->mark != TBED_MARK_READY)) {
-        tbed_recorder_mark_busy(recorder);
-        struct tbed_open_span *top = kept->top;
-        uint64_t tick = tbed_counter_read();
-        if (!TBED_UNLIKELY(!tbed_recorder_fits(recorder, 1, tick - recorder->base) || top == kept->floor)) {
-            tbed_recorder_commit(recorder, recorder->cursor, 1,
-                                 tbed_event_word(recorder, TBED_TAG_END, top[-1].id, tick));
-            kept->top = top - 1;
-            tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
-            return;
-        }
+    if (TBED_UNLIKELY(recorder->mark != TBED_MARK_READY))
+        return 0;
+    tbed_recorder_mark_busy(recorder);
+    struct tbed_open_span *top = kept->top;
+    uint64_t tick = tbed_counter_read();
+    if (TBED_UNLIKELY(!tbed_recorder_fits(recorder, 1, tick - recorder->base) || top == kept->floor ||
+                      (!is_any && (top[-1].begin_tick != begin_tick || top[-1].id != id)))) {
         tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
+        return 0;
     }
-    if (!tbed_recorder_is_off(recorder))
+    tbed_recorder_commit(recorder, recorder->cursor, 1,
+                         tbed_event_word(recorder, TBED_TAG_END, top[-1].id, tick));
+    kept->top = top - 1;
+    tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
+    return 1;
+}
+
+static inline void tbed_span_end(struct tbed_recorder *recorder)
+{
+    if (!tbed_end_record(recorder, 1, 0, 0) && !tbed_recorder_is_off(recorder))
         tbed_span_end_slow(recorder);
 }
 

@@ -196,6 +196,22 @@ struct tbed_span {
     uint32_t generation; /* 0: not begun */
 };
 
+/* A span that ends by identity: wherever it is among the open spans of its thread, and on any thread. */
+struct tbed_scope {
+    struct tbed_recorder *recorder; /* that recorded its begin; NULL: none, or it has ended */
+    uint64_t begin_tick;            /* with 'id' identifies the span; 0: the innermost one is meant */
+    uint32_t generation;            /* of the trace of its begin */
+    uint32_t id;
+};
+
+/* The category of an instant where a thread ended another's span; exported to logs of RTL_LOGFILE as an end. */
+#define TBED_SCOPE_ENDED "scope that ended in this thread"
+
+/* These take and return single values, so that a scope can be kept in registers. */
+uint64_t tbed_scope_begin_slow(struct tbed_recorder *recorder, uint32_t id);
+void tbed_scope_end_slow(struct tbed_recorder *recorder, uint64_t begin_tick, uint32_t generation,
+                         uint32_t id);
+
 extern __thread struct tbed_thread tbed_thread_self;
 extern struct tbed_category tbed_category_default;
 

@@ -66,48 +66,53 @@ class session
 };
 
 /*
- * A span with any name, which is looked up in a hash table; without one, it has the name of the function. It may end before
- * its scope does, on the same thread.
+ * A span with any name, which is looked up in a hash table; without one, it has the name of the function. It ends when it is
+ * destroyed or earlier, by end(), and ends no other span: such objects may end in any order. One that ends on another
+ * thread than it began on ends there, and its thread records that when it begins its next such object or ends.
  */
 class span
 {
   public:
     explicit span(std::string_view name = __builtin_FUNCTION(), const char *function = __builtin_FUNCTION(),
                   const char *file = __builtin_FILE(), unsigned line = __builtin_LINE()) noexcept
-        : span_(begin(name, function, file, line))
+        : scope_(is_on() ? begin(name, function, file, line) : tbed_scope_none())
     {
     }
 #ifdef __cpp_lib_source_location
     /* Named by the function with its class and parameters. */
     explicit span(const std::source_location &where) noexcept
-        : span_(begin(where.function_name(), where.function_name(), where.file_name(), where.line()))
+        : scope_(is_on()
+                     ? begin(where.function_name(), where.function_name(), where.file_name(), where.line())
+                     : tbed_scope_none())
     {
     }
 #endif
     span(const span &) = delete;
     span &operator=(const span &) = delete;
-    ~span()
+    __attribute__((always_inline)) ~span()
     {
-        tbed_span_close(&span_);
+        end();
     }
     void end() noexcept
     {
-        tbed_span_close(&span_);
-        span_.generation = 0;
+        tbed_scope_end(&scope_);
     }
 
   private:
-    static tbed_span begin(std::string_view name, const char *function, const char *file,
-                           unsigned line) noexcept
+    static bool is_on() noexcept
+    {
+        return tbed_category_generation(&tbed_category_default) != 0;
+    }
+    static tbed_scope begin(std::string_view name, const char *function, const char *file,
+                            unsigned line) noexcept
     {
         if (!tbed_enter(&tbed_category_default))
-            return tbed_span_of(0);
+            return tbed_scope_none();
         uint32_t id = tbed_name_id(name);
         tbed_place_note(id, function, file, line);
-        tbed_begin_entered(&tbed_category_default, id);
-        return tbed_span_of(tbed_thread_self.generation);
+        return tbed_scope_begin(id);
     }
-    tbed_span span_;
+    tbed_scope scope_;
 };
 
 #ifdef __cpp_lib_format

@@ -181,6 +181,48 @@ TBED_INLINE void tbed_span_close(const struct tbed_span *span)
         tbed_end_of(span->generation);
 }
 
+TBED_INLINE struct tbed_scope tbed_scope_none(void)
+{
+    struct tbed_scope scope;
+    scope.recorder = NULL;
+    scope.begin_tick = 0;
+    scope.generation = scope.id = 0;
+    return scope;
+}
+
+/* For a thread that has entered. */
+TBED_INLINE struct tbed_scope tbed_scope_begin(uint32_t id)
+{
+    struct tbed_scope scope;
+    struct tbed_recorder *recorder = tbed_thread_self.recorder;
+    struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
+    scope.recorder = recorder;
+    scope.generation = tbed_thread_self.generation;
+    scope.id = id & TBED_ID_MAX;
+    if (TBED_UNLIKELY(kept->has_notes != 0 ||
+                      !tbed_words_record(recorder, TBED_TAG_BEGIN, scope.id, true, 1, 1, tbed_words_none())))
+        scope.begin_tick = tbed_scope_begin_slow(recorder, scope.id);
+    else
+        scope.begin_tick = kept->top[-1].begin_tick;
+    return scope;
+}
+
+TBED_OUTLINE void tbed_scope_end_on(struct tbed_recorder *recorder, uint64_t begin_tick, uint32_t generation,
+                                    uint32_t id)
+{
+    if (TBED_UNLIKELY(recorder != tbed_thread_self.recorder || generation != tbed_thread_self.generation ||
+                      !tbed_end_record(recorder, false, id, begin_tick)))
+        tbed_scope_end_slow(recorder, begin_tick, generation, id);
+}
+
+/* Ends the span, and no other, in the trace where it began, and only once. */
+TBED_INLINE void tbed_scope_end(struct tbed_scope *scope)
+{
+    if (scope->recorder != NULL)
+        tbed_scope_end_on(scope->recorder, scope->begin_tick, scope->generation, scope->id);
+    scope->recorder = NULL;
+}
+
 /* ---- Instants, tracks ---- */
 
 TBED_INLINE void tbed_instant_entered(struct tbed_category *category, uint32_t id)

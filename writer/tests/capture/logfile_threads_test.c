@@ -41,7 +41,7 @@ static void open_made(unsigned number)
     char name[32];
     snprintf(name, sizeof name, "made %u", number % 7);
     TBED_LOGFILE_CONTEXT(log, (const char *)name);
-    if (log.recorder != NULL) /* else it was off, and has no name */
+    if (log.scope.recorder != NULL) /* else it was off, and has no name */
         say_in(&log, name);
 }
 

@@ -70,13 +70,8 @@ struct tbed_logfile_site {
 struct tbed_logfile_scope {
     const struct tbed_logfile_site *site; /* NULL: unknown, or named at run time */
     char *name;                           /* for a name made at run time; NULL if no trace was running */
-    struct tbed_recorder *recorder;       /* that recorded its begin; NULL: none, or it has ended */
-    uint64_t begin_tick;                  /* with 'id' identifies the span; 0: the innermost one is meant */
-    uint32_t generation;                  /* of the trace of its begin */
-    uint32_t id;
+    struct tbed_scope scope;
 };
-
-#define TBED_LOGFILE_ENDED "scope that ended in this thread"
 
 bool tbed_logfile_macros_enter(void); /* like tbed_macros_enter(); its constructor obeys RTL_LOGFILE too */
 uint32_t tbed_logfile_resolve(struct tbed_logfile_site *site, const struct tbed_logfile_scope *scope);
@@ -86,7 +81,6 @@ bool tbed_logfile_fill(struct tbed_logfile_site *site, enum tbed_logfile_kind ki
                        const char *author, const char *text, const char *function, const char *file,
                        uint32_t line);
 const char *tbed_logfile_scope_name(struct tbed_logfile_scope *scope);
-void tbed_logfile_end_slow(struct tbed_logfile_scope *scope);
 
 /* tbed_enter() for the default category. */
 TBED_INLINE bool tbed_logfile_enter(void)
@@ -108,33 +102,16 @@ TBED_INLINE uint32_t tbed_logfile_id(struct tbed_logfile_site *site, const struc
     return (uint32_t)state;
 }
 
-TBED_INLINE void tbed_logfile_begin(struct tbed_logfile_scope *scope, uint32_t id)
-{
-    struct tbed_recorder *recorder = tbed_thread_self.recorder;
-    const struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
-    scope->recorder = recorder;
-    scope->generation = tbed_thread_self.generation;
-    scope->id = id & TBED_ID_MAX;
-    if (TBED_UNLIKELY(kept->has_notes != 0))
-        tbed_span_take_notes(recorder);
-    tbed_span_begin(recorder, id);
-    /* Not in a signal handler that interrupted a record, and not for a span that is so deep that it is only counted. */
-    if (!TBED_UNLIKELY(recorder->mark == TBED_MARK_BUSY || kept->deep_count != 0 ||
-                       kept->top == kept->stack || kept->top[-1].id != scope->id))
-        scope->begin_tick = kept->top[-1].begin_tick;
-}
-
 /* With 'site', or with a 'name' made at run time, which the scope takes over; with neither, no trace is running. */
 TBED_INLINE struct tbed_logfile_scope tbed_logfile_open(struct tbed_logfile_site *site, char *name)
 {
     struct tbed_logfile_scope scope;
     scope.site = site;
     scope.name = name;
-    scope.recorder = NULL;
-    scope.begin_tick = 0;
-    scope.generation = scope.id = 0;
     if ((site != NULL || name != NULL) && tbed_logfile_enter())
-        tbed_logfile_begin(&scope, site != NULL ? tbed_logfile_id(site, NULL) : tbed_dynamic_id(name));
+        scope.scope = tbed_scope_begin(site != NULL ? tbed_logfile_id(site, NULL) : tbed_dynamic_id(name));
+    else
+        scope.scope = tbed_scope_none();
     return scope;
 }
 
@@ -146,27 +123,9 @@ TBED_OUTLINE struct tbed_logfile_scope tbed_logfile_open_dynamic(const char *mod
     return tbed_logfile_open(NULL, is_on ? tbed_logfile_name_make(module, author, name) : NULL);
 }
 
-/* Whether the scope is the thread's innermost span. */
-TBED_INLINE bool tbed_logfile_is_innermost(const struct tbed_logfile_scope *scope)
-{
-    const struct tbed_recorder_kept *kept;
-    if (scope->recorder != tbed_thread_self.recorder || scope->generation != tbed_thread_self.generation)
-        return false;
-    kept = tbed_kept_of(scope->recorder);
-    return kept->top != kept->floor && kept->top[-1].begin_tick == scope->begin_tick &&
-           kept->top[-1].id == scope->id;
-}
-
-/* Ends the scope, and no other, in the trace where it began, and only once. */
 TBED_INLINE void tbed_logfile_close(struct tbed_logfile_scope *scope)
 {
-    if (scope->recorder != NULL) {
-        if (!TBED_UNLIKELY(!tbed_logfile_is_innermost(scope)))
-            tbed_span_end(scope->recorder);
-        else
-            tbed_logfile_end_slow(scope);
-    }
-    scope->recorder = NULL;
+    tbed_scope_end(&scope->scope);
     if (scope->name != NULL)
         tbed_logfile_name_free(scope->name);
     scope->name = NULL;
