@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """
-Makes the pictures of docs/view.md: records real programs, shows the traces with 'tracebed view' in a headless Chromium, and
-stores what it shows in docs/pictures.
+Makes the pictures of the pages in docs: records real programs, shows the traces with 'tracebed view' in a headless Chromium,
+and stores what it shows in docs/pictures. The picture of the tutorial is drawn of its own program.
 
     docs/pictures.py [NAME]...
 
@@ -22,6 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "reader/tests/tools"), str(ROOT / "ninja/checks")]
 import browser  # noqa: E402
 import cases  # noqa: E402
+import pages  # noqa: E402
 import view_case as view  # noqa: E402
 
 PICTURES = ROOT / "docs/pictures"
@@ -105,6 +106,14 @@ def killed(folder):
 
 def python(folder):
     return record(folder, "python.tbed", PYTHON, "lists.py", ["--stacks=64"], sys.executable, "lists.py")
+
+
+def tutorial(folder):
+    """Runs the commands of docs/tutorial.md; gives the trace that it draws."""
+    (folder / "tutorial").mkdir()
+    text = (ROOT / "docs/tutorial.md").read_text()
+    pages.run_page("tutorial.md", text, folder / "tutorial", pages.install(folder))
+    return "tutorial/list.tbed"
 
 
 # ---- What is shown ----
@@ -199,13 +208,13 @@ def show(folder, name, trace, act, is_dark):
         view.healthy(page)
 
 
-def draw(folder, trace):
-    run(folder, cases.TRACEBED, "view", f"--png={PICTURES / 'drawn.png'}", "--force", f"--width={WIDTH}", f"--height={HEIGHT}",
-        "--depth=12", trace)  # fmt: skip
+def draw(folder, name, trace, height, depth):
+    run(folder, cases.TRACEBED, "view", f"--png={PICTURES / name}.png", "--force", f"--width={WIDTH}", f"--height={height}",
+        f"--depth={depth}", trace)  # fmt: skip
 
 
 def main():
-    wanted = sys.argv[1:] or [name for name, *_ in SHOWN] + ["drawn"]
+    wanted = sys.argv[1:] or [name for name, *_ in SHOWN] + ["drawn", "tutorial"]
     if browser.find() is None:
         sys.exit("pictures.py: Chromium is missing (Debian: chromium)")
     folder, traces = pathlib.Path(tempfile.mkdtemp(prefix="pictures-")), {}
@@ -224,7 +233,9 @@ def main():
                 if name in wanted and trace_of(make):
                     show(folder, name, traces[make], act, is_dark)
         if "drawn" in wanted and trace_of(rustc):
-            draw(folder, traces[rustc])
+            draw(folder, "drawn", traces[rustc], HEIGHT, 12)
+        if "tutorial" in wanted:
+            draw(folder, "tutorial", tutorial(folder), 400, 1)
     finally:
         shutil.rmtree(folder)
     for path in sorted(PICTURES.glob("*.png")):
