@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs build/release. Honours DESTDIR, prefix (or PREFIX, default /usr/local) and libdir from the environment.
+# Installs build/release. Honours DESTDIR, prefix (or PREFIX, default /usr/local) and libdir from the environment. Without
+# DESTDIR it replaces what an earlier install has left, and notes what it installs for ninja/uninstall.sh.
 #
 # SPDX-License-Identifier: MIT
 set -eu
@@ -8,58 +9,89 @@ prefix=${prefix:-${PREFIX:-/usr/local}}
 libdir=${libdir:-$prefix/lib}
 to=${DESTDIR:-}
 from=build/release
+own=$prefix/lib/tracebed
 version=$(sed -n 's/^#define TBED_VERSION_STRING "\(.*\)"/\1/p' format/include/tracebed/format.h)
+installed=$(mktemp)
+text=$(mktemp)
+trap 'rm -f "$installed" "$text"' EXIT
 
-install -d "$to$prefix/bin" "$to$prefix/include/tracebed" "$to$libdir/pkgconfig" "$to$prefix/lib/tracebed" \
-    "$to$prefix/share/doc/tracebed"
-install -m 755 "$from/tracebed" "$to$prefix/bin/"
-install -m 644 format/include/tracebed/*.h writer/include/tracebed/*.h writer/include/tracebed/*.hpp \
-    writer/capture/include/tracebed/*.h reader/include/tracebed/*.h \
-    reader/exchange/include/tracebed/*.h "$to$prefix/include/tracebed/"
+# Notes the folders that it makes with a slash at the end.
+make_folder() {
+    missing=$1
+    while [ -n "$missing" ] && [ ! -d "$to$missing" ]; do
+        echo "$missing/" >>"$installed"
+        missing=${missing%/*}
+    done
+    install -d "$to$1"
+}
+
+# put MODE FOLDER FILE...
+put() {
+    mode=$1 folder=$2
+    shift 2
+    make_folder "$folder"
+    install -m "$mode" "$@" "$to$folder/"
+    for file; do echo "$folder/${file##*/}"; done >>"$installed"
+}
+
+# put_as MODE PATH FILE
+put_as() {
+    make_folder "${2%/*}"
+    install -m "$1" "$3" "$to$2"
+    echo "$2" >>"$installed"
+}
+
+# link_as PATH TARGET
+link_as() {
+    ln -sf "$2" "$to$1"
+    echo "$1" >>"$installed"
+}
+
+if [ -z "$to" ] && [ -f "$own/installed" ]; then
+    prefix=$prefix sh ninja/uninstall.sh >/dev/null
+fi
+
+put 755 "$prefix/bin" "$from/tracebed"
+put 644 "$prefix/include/tracebed" format/include/tracebed/*.h writer/include/tracebed/*.h \
+    writer/include/tracebed/*.hpp writer/capture/include/tracebed/*.h reader/include/tracebed/*.h \
+    reader/exchange/include/tracebed/*.h
 for folder in rtl sal; do
-    install -d "$to$prefix/include/tracebed/openoffice/$folder"
-    install -m 644 writer/capture/include/openoffice/$folder/* "$to$prefix/include/tracebed/openoffice/$folder/"
+    put 644 "$prefix/include/tracebed/openoffice/$folder" writer/capture/include/openoffice/$folder/*
 done
-install -m 644 "$from/libtracebed.a" "$from/libtracebed_nonshared.a" "$from/libtracebed-reader.a" "$to$libdir/"
+put 644 "$libdir" "$from/libtracebed.a" "$from/libtracebed_nonshared.a" "$from/libtracebed-reader.a"
 for library in libtracebed libtracebed-reader; do
-    install -m 755 "$from/$library.so.0" "$to$libdir/$library.so.$version"
-    ln -sf "$library.so.$version" "$to$libdir/$library.so.0"
+    put_as 755 "$libdir/$library.so.$version" "$from/$library.so.0"
+    link_as "$libdir/$library.so.0" "$library.so.$version"
 done
-ln -sf libtracebed-reader.so.0 "$to$libdir/libtracebed-reader.so"
+link_as "$libdir/libtracebed-reader.so" libtracebed-reader.so.0
 # A linker script, like libc.so: only programs that use a macro get the constructor that obeys the environment.
-rm -f "$to$libdir/libtracebed.so"
-echo "INPUT( $libdir/libtracebed_nonshared.a $libdir/libtracebed.so.0 )" >"$to$libdir/libtracebed.so"
+echo "INPUT( $libdir/libtracebed_nonshared.a $libdir/libtracebed.so.0 )" >"$text"
+put_as 644 "$libdir/libtracebed.so" "$text"
 # The program looks for them here, relative to its own folder.
-install -m 755 "$from/libtracebed-preload.so" "$from/libtracebed-functions.so" "$to$prefix/lib/tracebed/"
+put 755 "$own" "$from/libtracebed-preload.so" "$from/libtracebed-functions.so"
 # Without SQLite's headers it is empty.
 if grep -q sqlite3_tracebedsqlite_init "$from/libtracebed-sqlite.so"; then
-    install -m 755 "$from/libtracebed-sqlite.so" "$to$prefix/lib/tracebed/"
+    put 755 "$own" "$from/libtracebed-sqlite.so"
 fi
 if [ -s "$from/ruby.stamp" ]; then
     ruby=$(cat "$from/ruby.stamp")
-    install -d "$to$prefix/lib/tracebed/ruby/tracebed/$ruby"
-    install -m 644 "$from/ruby/tracebed.rb" "$to$prefix/lib/tracebed/ruby/"
-    install -m 644 "$from/ruby/tracebed/auto.rb" "$to$prefix/lib/tracebed/ruby/tracebed/"
-    install -m 755 "$from/ruby/tracebed/$ruby/tracebed.so" "$to$prefix/lib/tracebed/ruby/tracebed/$ruby/"
+    put 644 "$own/ruby" "$from/ruby/tracebed.rb"
+    put 644 "$own/ruby/tracebed" "$from/ruby/tracebed/auto.rb"
+    put 755 "$own/ruby/tracebed/$ruby" "$from/ruby/tracebed/$ruby/tracebed.so"
 fi
 if [ -s "$from/python.stamp" ]; then
-    install -d "$to$prefix/lib/tracebed/python/tracebed"
-    install -m 644 "$from"/python/tracebed/*.py "$from"/python/tracebed/*.pyi "$from/python/tracebed/py.typed" \
-        "$to$prefix/lib/tracebed/python/tracebed/"
-    install -m 755 "$from/python/tracebed/_native.abi3.so" "$to$prefix/lib/tracebed/python/tracebed/"
+    put 644 "$own/python/tracebed" "$from"/python/tracebed/*.py "$from"/python/tracebed/*.pyi \
+        "$from/python/tracebed/py.typed"
+    put 755 "$own/python/tracebed" "$from/python/tracebed/_native.abi3.so"
 fi
-install -d "$to$prefix/share/man/man1" "$to$prefix/share/man/man5" "$to$prefix/share/bash-completion/completions"
-install -m 644 reader/tools/man/*.1 "$to$prefix/share/man/man1/"
-install -m 644 reader/tools/man/*.5 "$to$prefix/share/man/man5/"
-install -m 644 reader/tools/tracebed.bash "$to$prefix/share/bash-completion/completions/tracebed"
-for file in LICENSE README.md spec/format.md; do
-    if [ -f "$file" ]; then
-        install -m 644 "$file" "$to$prefix/share/doc/tracebed/"
-    fi
-done
+put 644 "$prefix/share/man/man1" reader/tools/man/*.1
+put 644 "$prefix/share/man/man5" reader/tools/man/*.5
+put_as 644 "$prefix/share/bash-completion/completions/tracebed" reader/tools/tracebed.bash
+put 644 "$prefix/share/doc/tracebed" LICENSE README.md spec/format.md
+
 # Static linking needs Libs.private: pkg-config --static.
-write_pc() {
-    cat >"$to$libdir/pkgconfig/$1.pc" <<END
+put_pc() {
+    cat >"$text" <<END
 prefix=$prefix
 libdir=$libdir
 includedir=\${prefix}/include
@@ -67,11 +99,20 @@ includedir=\${prefix}/include
 Name: $1
 Description: $2
 Version: $version
-Libs: -L\${libdir} -l$3
-Libs.private: $4
+Libs: -L\${libdir} -l$1
+Libs.private: $3
 Cflags: -I\${includedir}
 END
+    put_as 644 "$libdir/pkgconfig/$1.pc" "$text"
 }
-write_pc tracebed "Records traces straight into memory-mapped pages" tracebed "-pthread"
-write_pc tracebed-reader "Reads, analyses, imports and exports traces" tracebed-reader "-ldw -lelf -liberty -lz -lm -pthread"
+put_pc tracebed "Records traces straight into memory-mapped pages" "-pthread"
+put_pc tracebed-reader "Reads, analyses, imports and exports traces" "-ldw -lelf -liberty -lz -lm -pthread"
+
+if [ -z "$to" ]; then
+    put_as 644 "$own/installed" "$installed"
+    # Only root can tell the loader, and only of folders that it searches. Elsewhere -rpath or LD_LIBRARY_PATH does.
+    if [ "$(id -u)" = 0 ]; then
+        PATH=$PATH:/sbin:/usr/sbin ldconfig 2>/dev/null || true
+    fi
+fi
 echo "installed tracebed $version under $to$prefix"
