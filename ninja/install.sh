@@ -108,6 +108,36 @@ END
 put_pc tracebed "Records traces straight into memory-mapped pages" "-pthread"
 put_pc tracebed-reader "Reads, analyses, imports and exports traces" "-ldw -lelf -liberty -lz -lm -pthread"
 
+# find_package(tracebed) of CMake: tracebed::tracebed and tracebed::reader, and the same for static linking.
+cat >"$text" <<END
+if(NOT TARGET tracebed::tracebed)
+    include(CMakeFindDependencyMacro)
+    find_dependency(Threads)
+    foreach(target tracebed tracebed-static reader reader-static)
+        add_library(tracebed::\${target} INTERFACE IMPORTED)
+        set_target_properties(tracebed::\${target} PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "$prefix/include")
+    endforeach()
+    target_link_libraries(tracebed::tracebed INTERFACE "$libdir/libtracebed.so" Threads::Threads)
+    target_link_libraries(tracebed::tracebed-static INTERFACE "$libdir/libtracebed.a" Threads::Threads)
+    target_link_libraries(tracebed::reader INTERFACE "$libdir/libtracebed-reader.so" Threads::Threads)
+    target_link_libraries(tracebed::reader-static INTERFACE "$libdir/libtracebed-reader.a" dw elf iberty z m
+                          Threads::Threads)
+endif()
+END
+put_as 644 "$libdir/cmake/tracebed/tracebed-config.cmake" "$text"
+# Before version 1, a new minor version may break programs.
+cat >"$text" <<END
+set(PACKAGE_VERSION $version)
+string(REGEX MATCH "^[0-9]+[.][0-9]+" wanted "\${PACKAGE_FIND_VERSION}.0")
+if(wanted VERSION_EQUAL ${version%.*} AND PACKAGE_FIND_VERSION VERSION_LESS_EQUAL PACKAGE_VERSION)
+    set(PACKAGE_VERSION_COMPATIBLE TRUE)
+endif()
+if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)
+    set(PACKAGE_VERSION_EXACT TRUE)
+endif()
+END
+put_as 644 "$libdir/cmake/tracebed/tracebed-config-version.cmake" "$text"
+
 if [ -z "$to" ]; then
     put_as 644 "$own/installed" "$installed"
     # Only root can tell the loader, and only of folders that it searches. Elsewhere -rpath or LD_LIBRARY_PATH does.

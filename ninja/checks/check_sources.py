@@ -33,8 +33,11 @@ def expected_runs(path):
     return []
 
 
+CONSUMERS = "writer/examples/consumers/"  # built by the check 'consumers', which tries every folder there
+
+
 def check_source(path, words):
-    if path not in words:
+    if path not in words and not path.startswith(CONSUMERS):
         yield f"{path}: in no target; see the tables of ninja/generate.py"
     for result in expected_runs(path):
         if result not in words:
