@@ -55,6 +55,8 @@ class RubyTrace:
                     first, count = struct.unpack_from("<2I", data, at + 8)
                     numbers = struct.unpack_from(f"<{2 * count}I", data, at + 16)
                     lines[first] += zip(numbers[::2], numbers[1::2])
+                elif type in (decoder.BIND, decoder.BIND_LIST):
+                    decoder.add_bindings(self.trace, at, type)
                 elif type == decoder.TYPES:
                     first, count = struct.unpack_from("<2I", data, at + 8)
                     for i in range(count):
@@ -104,8 +106,12 @@ class RubyTrace:
         return found
 
     def events(self):
-        """(stream, tag, id, second word or 0), each stream in order; extended records with their type as tag + 100. A
-        FREE of slots comes as a FREE for each."""
+        for *event, _ in self.events_at():
+            yield tuple(event)
+
+    def events_at(self):
+        """(stream, tag, id, second word or 0, where it is), each stream in order; extended records with their type as
+        tag + 100. A FREE of slots comes as a FREE for each."""
         data = self.trace.data
         for block in sorted((block for block in self.blocks if block.kind == decoder.EVENTS),
                             key=lambda block: (block.stream, block.sequence)):
@@ -121,7 +127,7 @@ class RubyTrace:
                     tag = tag if tag == 5 else 100 + (second & 0xFF)
                 if tag == 100 + FREE and second >> 8 & 0xFF == 2:
                     for address in self.slots(at):
-                        yield block.stream, 5, word & decoder.ID_MAX, 2 << 60 | address
+                        yield block.stream, 5, word & decoder.ID_MAX, 2 << 60 | address, at
                 elif tag != 4:
-                    yield block.stream, tag, word & decoder.ID_MAX, second
+                    yield block.stream, tag, word & decoder.ID_MAX, second, at
                 at += 8 * nwords
