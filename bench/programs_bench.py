@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """
-Runs programs that nobody prepared for it under 'tracebed record': with the call stacks of allocations, and with --light.
+Runs programs that nobody prepared for it under 'tracebed record': with the call stacks of allocations, and with --light;
+Ruby programs with --ruby: light, full, and calls.
 Compares what they print and their exit status with the plain program, and prints the cost in CPU time and wall-clock time, the
 size of the trace, and what the trace reports as dropped or damaged. Programs that are not installed are skipped. Servers
 listen on 127.0.0.1 or on a socket in the folder of the run, and are stopped at its end. See bench/README.md.
@@ -31,6 +32,7 @@ import inputs  # noqa: E402
 
 TRACEBED = os.path.join(ROOT, os.environ.get("TBED_BUILD", "build/release"), "tracebed")
 WAYS = {"plain": None, "stacks": ["--stacks"], "light": ["--light"]}
+RUBY_WAYS = {"plain": None, "light": ["--ruby"], "full": ["--ruby=full"], "calls": ["--ruby=none,calls"]}
 TIMEOUT = 80  # seconds, for each run
 
 
@@ -211,11 +213,32 @@ def chromium(place):
     return result
 
 
+def rubocop(place):
+    return run(place, ["rubocop", "--cache", "false", "--force-default-config", f"{place.work}/checked"])
+
+
+def asciidoctor(place):
+    result = run(place, ["asciidoctor", "-a", "reproducible", "-o", f"{place.folder}/book.html", f"{place.work}/book.adoc"])
+    result.printed += digest(f"{place.folder}/book.html")
+    return result
+
+
+def puma(place):
+    url = f"http://127.0.0.1:{inputs.PORT}/"
+    command = ["puma", "-q", "-w", "2", "-t", "2:2", "-b", f"tcp://127.0.0.1:{inputs.PORT}", f"{place.work}/page.ru"]
+    with server(place, command, lambda: plain(["ab", "-q", "-n1", url]).returncode == 0) as result:
+        said = plain(["ab", "-q", "-n", "8000", "-c", "4", url]).stdout.decode()
+    result.printed = "\n".join(re.findall(r"^(?:Complete|Failed|Non-2xx|Document|HTML).*", said, re.M)).encode()
+    result.errors = re.sub(r"\d+", "N", result.errors)
+    return result
+
+
 @dataclasses.dataclass
 class Program:
     run: object
     needs: list
     user: str = ""
+    ways: dict = dataclasses.field(default_factory=lambda: WAYS)
 
 
 PROGRAMS = [
@@ -230,6 +253,9 @@ PROGRAMS = [
     Program(gtk, ["zenity", "Xvfb"]),
     Program(qt, ["featherpad", "Xvfb"]),
     Program(chromium, ["chromium"], "nobody"),
+    Program(rubocop, ["rubocop", "ruby"], ways=RUBY_WAYS),
+    Program(asciidoctor, ["asciidoctor", "ruby"], ways=RUBY_WAYS),
+    Program(puma, ["puma", "ab", "ruby"], ways=RUBY_WAYS),
 ]
 
 
@@ -255,7 +281,8 @@ def once(program, way, work):
     """One run in a fresh folder; returns the result, the size of the trace, and what it says about itself."""
     with tempfile.TemporaryDirectory(prefix="programs_bench.", dir=work) as folder:
         trace = f"{folder}/run.tbed"
-        front = [] if WAYS[way] is None else [TRACEBED, "record", "-o", trace, *WAYS[way], "--"]
+        given = program.ways[way]
+        front = [] if given is None else [TRACEBED, "record", "-o", trace, *given, "--"]
         os.chmod(folder, 0o755)
         if program.user:
             user = pwd.getpwnam(program.user)
@@ -275,7 +302,7 @@ def once(program, way, work):
 def differences(result, base):
     """How a run differs from the plain one, in words; empty: it does not."""
     found = []
-    if result.status != base.status:
+    if result.status not in (base.status, 128 - base.status if base.status < 0 else base.status):  # a signal
         found.append(f"status {result.status} instead of {base.status}")
     if result.printed != base.printed:
         found.append("other output")
@@ -296,11 +323,12 @@ def put_row(name, way, runs, base):
 
 
 def measure(options, program, work):
-    runs = {way: [] for way in options.ways}
+    ways = [way for way in options.ways or program.ways if way in program.ways]
+    runs = {way: [] for way in ways}
     for _ in range(options.rounds):
-        for way in options.ways:
+        for way in ways:
             runs[way].append(once(program, way, work))
-    for way in options.ways:
+    for way in ways:
         put_row(program.run.__name__, way, runs[way], runs["plain"])
 
 
@@ -308,10 +336,10 @@ def parse():
     parser = argparse.ArgumentParser(description="Programs under 'tracebed record': the same output? At what cost?")
     parser.add_argument("--rounds", type=int, default=1, help="runs of each program in each way (1)")
     parser.add_argument("--only", default="", help="only these programs, separated by commas")
-    parser.add_argument("--ways", default=",".join(WAYS), help=f"of {','.join(WAYS)}; the first is plain")
+    parser.add_argument("--ways", default="", help=f"of {','.join(WAYS | RUBY_WAYS)}, as far as a program has them; the first is plain")
     parser.add_argument("--path", help="directory for inputs and traces")
     options = parser.parse_args()
-    options.ways = options.ways.split(",")
+    options.ways = options.ways.split(",") if options.ways else []
     options.only = options.only.split(",") if options.only else []
     return options
 

@@ -157,6 +157,29 @@ def stop(display):
         display.wait()
 
 
+PAGE = """
+row = Struct.new(:number, :text)
+run lambda { |env|
+  rows = Array.new(40) { |i| row.new(i, "row #{i} of #{env["PATH_INFO"]}") }
+  body = rows.map { |each| "<li>#{each.number}: #{each.text.upcase}</li>" }.join("\\n")
+  [200, { "content-type" => "text/html" }, ["<ul>#{body}</ul>\\n"]]
+}
+"""
+
+
+def make_ruby(work):
+    """A part of Ruby's library to check, a book to convert, and a page to serve."""
+    library = subprocess.run(["ruby", "-e", 'print RbConfig::CONFIG["rubylibdir"]'], capture_output=True, text=True, check=False).stdout
+    os.makedirs(f"{work}/checked")
+    for path in [f"{library}/optparse.rb", f"{library}/set.rb", *sorted(glob.glob(f"{library}/uri/*.rb"))]:
+        if os.path.exists(path):
+            shutil.copy(path, f"{work}/checked")
+    chapter = "== Chapter {0}\n\nA *bold* and _slanted_ paragraph, with `code` and a https://example.org/{0}[link].\n\n* one\n* two\n** three\n\n" \
+              "|===\n|a |b\n\n|{0} |text\n|===\n\n[source,ruby]\n----\nputs {0}\n----\n\n"  # fmt: skip
+    write(f"{work}/book.adoc", "= A book\n:toc:\n\n" + "".join(chapter.format(number) for number in range(700)))
+    write(f"{work}/page.ru", PAGE)
+
+
 def make_all(root, work, names):
     """Makes what these programs need. Returns the X server, or None."""
     write(f"{work}/page.html", "<!doctype html><title>t</title>" + "".join(f"<p style='color:#{i:03x}'>line {i}</p>" for i in range(400)))
@@ -171,4 +194,6 @@ def make_all(root, work, names):
         make_configure(f"{work}/configured")
     if "make" in names:
         make_sources(f"{work}/made")
+    if names & {"rubocop", "asciidoctor", "puma"} and shutil.which("ruby"):
+        make_ruby(work)
     return start_display() if names & {"gtk", "qt"} and shutil.which("Xvfb") else None

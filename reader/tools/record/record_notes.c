@@ -55,6 +55,7 @@ static const char *reason_of(unsigned kind)
         [LAUNCH_NOTE_PRIVILEGED] = "setuid, setgid or with capabilities",
         [LAUNCH_NOTE_ENVIRONMENT] = "started without LD_PRELOAD in its environment",
         [LAUNCH_NOTE_SANDBOX] = "started inside a sandbox",
+        [LAUNCH_NOTE_RUBY] = "started without RUBYOPT=-rtracebed/auto in its environment",
     };
     return reasons[kind];
 }
@@ -86,7 +87,7 @@ static void tell_kind(const struct launch_note *list, size_t count, unsigned kin
 /* Notes about programs; the others are about something else. */
 static bool is_of_program(const struct launch_note *note)
 {
-    return note->kind >= LAUNCH_NOTE_STATIC && note->kind <= LAUNCH_NOTE_SANDBOX;
+    return note->kind >= LAUNCH_NOTE_STATIC && note->kind <= LAUNCH_NOTE_RUBY;
 }
 
 static void tell_programs(const char *path, const struct launch_notes *notes, const struct launch_note *list,
@@ -98,7 +99,7 @@ static void tell_programs(const char *path, const struct launch_notes *notes, co
     if (total == 0)
         return;
     tool_complain("%s: %" PRIu64 " program%s could not be recorded:", path, total, total == 1 ? "" : "s");
-    for (unsigned kind = LAUNCH_NOTE_STATIC; kind <= LAUNCH_NOTE_SANDBOX; kind++)
+    for (unsigned kind = LAUNCH_NOTE_STATIC; kind <= LAUNCH_NOTE_RUBY; kind++)
         tell_kind(list, count, kind, notes->unlisted[kind]);
 }
 

@@ -162,3 +162,13 @@ void record_ruby_environment_set(struct record_ruby *ruby, const char *folder, c
     put_in_front("RUBYLIB", folder, ':');
     put_in_front("RUBYOPT", "-rtracebed/auto", ' ');
 }
+
+void record_ruby_watch(void)
+{
+    char library[PATH_MAX];
+    const char *given = getenv("LD_PRELOAD");
+    if (given != NULL && strstr(given, "/libtracebed-") != NULL) /* a recorder outside this one sees it */
+        return;
+    if (record_library_find(RECORD_FUNCTIONS_LIBRARY, library))
+        record_environment_set(library, NULL);
+}

@@ -113,7 +113,10 @@ void record_environment_set(const char *library, const char *trace)
     const char *given = getenv("LD_PRELOAD");
     char *list = NULL;
     allow_sanitizers();
-    setenv("TRACEBED_PRELOAD_FILE", trace, 1);
+    if (trace != NULL)
+        setenv("TRACEBED_PRELOAD_FILE", trace, 1);
+    else
+        unsetenv("TRACEBED_PRELOAD_FILE");
     if (given == NULL || given[0] == '\0')
         setenv("LD_PRELOAD", library, 1);
     else if (!list_has(given, library) && asprintf(&list, "%s:%s", library, given) > 0)

@@ -419,6 +419,7 @@ static void set_environment(struct options *options, const char *library, const 
         record_limits_environment_set(&options->limits, "TRACEBED_RUBY_MAX");
         record_series_environment_set(&options->series, "TRACEBED_RUBY_ROTATE");
         clock_environment_set(options, "TRACEBED_RUBY_CLOCK");
+        record_ruby_watch();
         return;
     }
     record_environment_set(library, trace);

@@ -25,7 +25,7 @@ bool record_library_find(const char *name, char path_ret[PATH_MAX]);
 /* Removes the link made by the above, if any; programs started later are not recorded. */
 void record_library_forget(void);
 
-/* Sets the environment that the library reads. */
+/* Sets the environment that the library reads; without a trace, it records nothing. */
 void record_environment_set(const char *library, const char *trace);
 
 /*
@@ -149,6 +149,8 @@ bool record_ruby_parse(const char *text, struct record_ruby *ruby_ret);
 bool record_ruby_take_functions(struct record_ruby *ruby, struct record_functions *functions);
 /* Finds the directory of the extension. False, with a complaint, if there is none. */
 bool record_ruby_find(char path_ret[PATH_MAX]);
+/* Has a library preloaded that sees Ruby started without that environment; without it, nobody does. */
+void record_ruby_watch(void);
 /* Also opens the notes. */
 void record_ruby_environment_set(struct record_ruby *ruby, const char *folder, const char *trace);
 

@@ -728,8 +728,10 @@ static void set_key(struct report *report)
     enum tbed_row_key key = report->options->key;
     struct table *spans = &report->tables[REPORT_SPANS], *instants = &report->tables[REPORT_INSTANTS];
     spans->name_title = instants->name_title = key_title(key);
-    if (report_counts_allocations(report))
+    if (report_counts_allocations(report)) {
         instants->name_title = allocations_title(key);
+        instants->what = "sites";
+    }
     if (key != TBED_BY_TIME)
         return;
     spans->order = instants->order = "+start";

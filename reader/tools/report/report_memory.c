@@ -61,7 +61,12 @@ static const char *part_behind(const char *path, const char *mark, int *nbytes_r
     return nbytes > 0 ? part : NULL;
 }
 
-/* Debian has gems without versions in vendor_ruby. */
+static bool is_version(const char *part)
+{
+    return *part >= '0' && *part <= '9';
+}
+
+/* Debian has gems without versions in vendor_ruby. Folders of Ruby's version there are not gems. */
 size_t report_gem_name(const struct tool_places *places, uint32_t id, char *buffer, size_t buffer_nbytes)
 {
     struct tbed_id_info info;
@@ -70,11 +75,13 @@ size_t report_gem_name(const struct tool_places *places, uint32_t id, char *buff
     const char *path = info.file != NULL ? info.file : "", *gem = part_behind(path, "/gems/", &nbytes);
     if (gem == NULL)
         gem = part_behind(path, "/vendor_ruby/", &nbytes);
-    if (gem != NULL)
+    if (gem != NULL && !is_version(gem))
         return (size_t)snprintf(buffer, buffer_nbytes, "%.*s", nbytes, gem);
+    if (gem != NULL)
+        return (size_t)snprintf(buffer, buffer_nbytes, "%s",
+                                strstr(path, "/gems/") != NULL ? "rubygems" : "stdlib");
     const char *library = part_behind(path, "/ruby/", &nbytes);
-    bool is_stdlib =
-        (library != NULL && *library >= '0' && *library <= '9') || strncmp(path, "<internal:", 10) == 0;
+    bool is_stdlib = (library != NULL && is_version(library)) || strncmp(path, "<internal:", 10) == 0;
     return (size_t)snprintf(buffer, buffer_nbytes, "%s", is_stdlib ? "stdlib" : "(none)");
 }
 

@@ -187,8 +187,12 @@ static void patch_all(void)
     known_count = round.count;
 }
 
+static bool is_off;
+
 void functions_patch_loaded(void)
 {
+    if (is_off)
+        return;
     struct functions_signals signals;
     uint8_t guard = preload_thread.guard;
     int saved_errno = errno;
@@ -200,9 +204,15 @@ void functions_patch_loaded(void)
     errno = saved_errno;
 }
 
-/* Behind that of the filter, before those of the program. */
+/*
+ * Behind that of the filter, before those of the program. Without a trace the library is only there to see which programs
+ * are started.
+ */
 __attribute__((constructor(102))) static void start(void)
 {
+    is_off = getenv(PRELOAD_ENV_FILE) == NULL;
+    if (is_off)
+        return;
     launch_notes_remember();
     is_prepared = functions_entries_prepare((uintptr_t)functions_return_trampoline);
     functions_patch_loaded();

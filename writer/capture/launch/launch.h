@@ -25,6 +25,7 @@ enum launch_verdict {
 struct launch_program {
     char path[PATH_MAX]; /* of the file that was checked: the interpreter if the program is a script */
     bool is_script;
+    bool is_ruby_script;
     bool is_privileged; /* setuid, setgid or with capabilities that we lack: the loader ignores LD_PRELOAD */
 };
 
@@ -59,6 +60,7 @@ enum launch_note_kind {
     LAUNCH_NOTE_PRIVILEGED,
     LAUNCH_NOTE_ENVIRONMENT, /* it was started without our environment */
     LAUNCH_NOTE_SANDBOX,     /* it was started inside a sandbox */
+    LAUNCH_NOTE_RUBY,        /* Ruby, without the RUBYOPT of 'record --ruby' */
     LAUNCH_NOTE_UNPLANNED, /* a module whose functions could not be chosen; 'status' is an enum launch_plan_status */
     LAUNCH_NOTE_LIBCALLS,  /* a module some of whose calls of library functions could not be recorded */
     LAUNCH_NOTE_UNPATCHED, /* 'status' functions of a module could not be patched; 'system_errno' as below */

@@ -106,7 +106,7 @@ static bool script_interpreter(char *line, char path[PATH_MAX])
 }
 
 /* Follows one step; sets '*again_ret' if 'path' was replaced by the interpreter. */
-static enum launch_verdict check_file(char path[PATH_MAX], bool *again_ret)
+static enum launch_verdict check_file(char path[PATH_MAX], bool *again_ret, bool *mentions_ruby_ret)
 {
     char start[256];
     *again_ret = false;
@@ -118,8 +118,11 @@ static enum launch_verdict check_file(char path[PATH_MAX], bool *again_ret)
     start[nbytes > 0 ? nbytes : 0] = '\0';
     if (nbytes >= SELFMAG && memcmp(start, ELFMAG, SELFMAG) == 0)
         verdict = check_elf(fd);
-    else if (strncmp(start, "#!", 2) == 0)
+    else if (strncmp(start, "#!", 2) == 0) {
+        start[strcspn(start, "\n")] = '\0';
+        *mentions_ruby_ret |= strstr(start, "ruby") != NULL; /* perhaps behind /usr/bin/env */
         *again_ret = script_interpreter(start, path);
+    }
     close(fd);
     return verdict;
 }
@@ -146,12 +149,12 @@ enum launch_verdict launch_program_check(const char *name, bool searches, struct
 {
     bool again = true;
     enum launch_verdict verdict = find(name, searches, program_ret->path);
-    program_ret->is_script = false;
+    program_ret->is_script = program_ret->is_ruby_script = false;
     program_ret->is_privileged = false;
     for (int depth = 0; again && verdict == LAUNCH_FINE && depth <= SCRIPT_DEPTH_MAX; depth++) {
         program_ret->is_script = depth > 0;
         program_ret->is_privileged = has_rights(program_ret->path) && may_gain(program_ret->path);
-        verdict = check_file(program_ret->path, &again);
+        verdict = check_file(program_ret->path, &again, &program_ret->is_ruby_script);
         if (again)
             verdict = look_at(program_ret->path);
     }

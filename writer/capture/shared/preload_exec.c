@@ -7,6 +7,8 @@
  * its parent's memory, or in a signal handler: nothing is allocated and no lock is taken. Not seen: a program that makes
  * the system call itself. What system() and popen() start is a shell, which is not static.
  *
+ * Under 'record --ruby' nothing is recorded by this library: it is only there to see Ruby started without our RUBYOPT.
+ *
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
@@ -35,14 +37,43 @@ struct start {
     struct launch_program program;
 };
 
-static bool has_notes;
+static bool has_notes, is_recorded, is_ruby_recorded;
+
+/* NULL: it is not there. */
+static const char *value_in(char *const *environment, const char *name)
+{
+    size_t nbytes = strlen(name);
+    for (; environment != NULL && *environment != NULL; environment++)
+        if (strncmp(*environment, name, nbytes) == 0 && (*environment)[nbytes] == '=')
+            return *environment + nbytes + 1;
+    return NULL;
+}
+
+/* "ruby" and "ruby3.1", also as the interpreter of a script. */
+static bool is_ruby(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    return strncmp(name, "ruby", 4) == 0 && strspn(name + 4, "0123456789.") == strlen(name + 4);
+}
+
+static bool is_ruby_left_out(const char *name, bool searches, char *const *environment,
+                             struct launch_program *program)
+{
+    const char *options = value_in(environment, "RUBYOPT");
+    bool is_set = options != NULL && strstr(options, "-rtracebed/auto") != NULL &&
+                  value_in(environment, "TRACEBED_RUBY_FILE") != NULL;
+    if (!is_ruby_recorded || is_set || launch_program_check(name, searches, program) != LAUNCH_FINE)
+        return false;
+    if (!program->is_ruby_script)
+        return is_ruby(program->path);
+    snprintf(program->path, sizeof program->path, "%s", name);
+    return true;
+}
 
 static bool has_our_environment(char *const *environment)
 {
-    for (; environment != NULL && *environment != NULL; environment++)
-        if (strncmp(*environment, "LD_PRELOAD=", 11) == 0)
-            return strstr(*environment, "/libtracebed-") != NULL;
-    return false;
+    const char *preloaded = value_in(environment, "LD_PRELOAD");
+    return preloaded != NULL && strstr(preloaded, "/libtracebed-") != NULL;
 }
 
 static enum launch_note_kind kind_of(const char *name, bool searches, char *const *environment,
@@ -68,11 +99,13 @@ static void begin(struct start *start, const char *name, bool searches, char *co
     start->notes = NULL;
     if (name == NULL || !has_notes)
         return;
-    start->what = (struct launch_note){.kind = LAUNCH_NOTE_SANDBOX};
+    start->what = (struct launch_note){.kind = is_recorded ? LAUNCH_NOTE_SANDBOX : LAUNCH_NOTE_NONE};
     if (tbed_is_sandboxed())
         snprintf(start->program.path, sizeof start->program.path, "%s", name);
-    else
+    else if (is_recorded)
         start->what.kind = kind_of(name, searches, environment, &start->program);
+    else if (is_ruby_left_out(name, searches, environment, &start->program))
+        start->what.kind = LAUNCH_NOTE_RUBY;
     if (start->what.kind != LAUNCH_NOTE_NONE) {
         start->notes = launch_notes_find();
         launch_note_add(start->notes, &start->what, start->program.path);
@@ -111,6 +144,8 @@ __attribute__((constructor)) static void find_all(void)
 {
     uint8_t guard = preload_lookup_begin(&preload_thread);
     has_notes = launch_notes_remember();
+    is_recorded = getenv(PRELOAD_ENV_FILE) != NULL;
+    is_ruby_recorded = getenv("TRACEBED_RUBY_FILE") != NULL;
     find_execve(), find_execv(), find_execvp(), find_execvpe(), find_fexecve(), find_execveat();
     find_posix_spawn(), find_posix_spawnp();
     preload_lookup_end(&preload_thread, guard);

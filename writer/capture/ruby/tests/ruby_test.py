@@ -30,7 +30,7 @@ from ruby_trace import RubyTrace, decoder
 
 # AddressSanitizer's runtime must be the first library that a process loads. The tool is built without it.
 ASAN = {}
-NOT_WITH_ASAN = ("test_record", "test_programs", "test_gem", "test_other_versions") # the tool finds its own extension; a gem is compiled as Ruby was
+NOT_WITH_ASAN = ("test_record", "test_cleared_environment", "test_programs", "test_gem", "test_other_versions") # the tool finds its own extension; a gem is compiled as Ruby was
 BEGIN, END, INSTANT, PAIR = 1, 2, 3, 5
 COMPARED_MIN = 1_000_000
 PARTS = ("net", "optparse", "uri", "csv", "psych", "reline")
@@ -769,6 +769,36 @@ def test_process_names(folder):
     need(told == {"worker 0": 1, "worker 1": 1, "worker 2": 1, "titled": 1, "server": 2, "server: idle": 5}, str(told))
 
 
+FIBERS = """
+require "tracebed"
+def work(n) = n.times { [1] }
+Tracebed.start("run.tbed", allocations: :KIND)
+work 100
+fibers = 3.times.map { |i| Fiber.new { 2.times { work 100 * (i + 1); Fiber.yield } } }
+2.times { fibers.each(&:resume) }
+named = Thread.new { Thread.current.name = "a thread that is still alive"; work 50; Fiber.new { work 60 }.resume; work 50; sleep }
+Thread.pass until named.stop?
+work 100
+Tracebed.stop
+"""
+
+
+def test_fibers(folder):
+    """What is allocated in a fiber is in its own track, in both modes."""
+    for kind in ("light", "full"):
+        ruby(folder, FIBERS.replace("KIND", kind))
+        verify(folder)
+        trace = RubyTrace(f"{folder}/run.tbed")
+        counts = collections.Counter(stream for stream, tag, id, second in trace.events()
+                                     if (trace.place(id) or ("", 0))[1] == 3 and (tag == INSTANT or tag == PAIR and second >> 60 == 1))
+        streams = json.loads(run([TRACEBED, "info", "--json", "run.tbed"], folder))["streams"]
+        told = {row["name"] or "main": counts[row["stream"]] for row in streams if counts[row["stream"]]}
+        need(told.pop("main") in (200, 201), "Ruby allocates something for the first call")
+        need(told == {"fiber 1": 200, "fiber 2": 400, "fiber 3": 600, "fiber 4": 60,
+                      "a thread that is still alive": 100}, str(told))
+        os.remove(f"{folder}/run.tbed")
+
+
 def test_ractor(folder):
     """Ruby 3.1 crashes in a Ractor while allocations are hooked, so the hooks are removed."""
     ruby(folder, 'require "tracebed"\nTracebed.start("run.tbed")\n5.times { Ractor.new { Array.new(99) { [] } }.take }\n')
@@ -833,6 +863,20 @@ def check_record_options(folder):
     for options in refused:
         told = run([TRACEBED, "record", "-f", *options, "ruby", "-e", "print 'it ran'"], folder, status=2)
         need("it ran" not in told and "--ruby" in told, f"{options}: {told}")
+
+
+def test_cleared_environment(folder):
+    """Ruby programs that are started without our environment are mentioned; all others are recorded."""
+    pathlib.Path(folder, "tool").write_text("#!/usr/bin/env ruby\nprint 'T'\n")
+    os.chmod(f"{folder}/tool", 0o755)
+    code = "system('ruby', '-e', 'print 1'); system({'RUBYOPT' => nil}, 'ruby', '-e', 'print 2'); $stdout.flush; " \
+           "system('env', '-i', 'PATH=/usr/bin:/bin', './tool'); system('unset RUBYOPT; echo $((1 + 2)); ruby -e \"print 4\"'); system('true')"
+    told = run([TRACEBED, "record", "-f", "--ruby", "ruby", "-e", code], folder)
+    need(all(part in told for part in "12T34"), told)
+    found = re.search(r"3 programs could not be recorded:\n  started without RUBYOPT=\S+ in its environment: (.*)\n", told)
+    need(found and sorted(found[1].split(", ")) == ["./tool", "/usr/bin/ruby (2 times)"], told)
+    told = run([TRACEBED, "record", "-f", "--ruby", "ruby", "-e", "system('ruby', '-e', 'print 1')"], folder)
+    need("could not" not in told, told)
 
 
 def test_record(folder):

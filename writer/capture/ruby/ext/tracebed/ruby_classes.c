@@ -1,6 +1,6 @@
 /*
  * The classes of new objects: an allocation refers to its location, or stack, together with the class. What has no class
- * is named after its type, as in ObjectSpace.count_objects.
+ * is named after its type, as in ObjectSpace.count_objects: "(internal T_IMEMO)".
  *
  * A class without a name gets a number of its own, which is bound to a name when the class has one: at the next
  * collection or at the end.
@@ -73,8 +73,9 @@ static uint32_t type_id(unsigned type)
         [T_NODE] = "T_NODE",         [T_ICLASS] = "T_ICLASS", [T_COMPLEX] = "T_COMPLEX",
         [T_RATIONAL] = "T_RATIONAL",
     };
-    const char *name = names[type] != NULL ? names[type] : "unknown";
-    return tbed_string_intern(ruby_session.writer, name, strlen(name));
+    char text[32];
+    int nbytes = snprintf(text, sizeof text, "(internal %s)", names[type] != NULL ? names[type] : "object");
+    return tbed_string_intern(ruby_session.writer, text, (size_t)nbytes);
 }
 
 /* ---- Pairs ---- */

@@ -277,7 +277,8 @@ void ruby_collector_take(rb_event_flag_t event);
 
 struct ruby_track {
     struct tbed_recorder *recorder;
-    VALUE owner; /* a thread or, where calls are recorded, a fiber; 0: the track is free */
+    VALUE owner;  /* a fiber, or a thread whose fiber is not known yet; 0: the track is free */
+    VALUE thread; /* whose own track it is; 0: it is a fiber's, or the thread has ended */
     struct ruby_call {
         uintptr_t key; /* of its frame */
         bool is_recorded;

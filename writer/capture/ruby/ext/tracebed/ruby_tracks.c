@@ -1,6 +1,5 @@
 /*
- * A recorder for each thread; if calls are recorded, for each fiber, since the spans of fibers do not nest in one
- * another.
+ * A recorder for each thread and each fiber, since the spans of fibers do not nest in one another.
  *
  * A thread's recorder is closed when the thread ends or, if it was killed, of which Ruby notifies no hook, when its
  * object is freed. A fiber's recorder is passed on to the next fiber, so there are as many streams as there were
@@ -31,6 +30,7 @@ static size_t track_count, track_capacity;
 /* Shared by threads and fibers for which there is no memory. */
 static struct ruby_track lost = {.owner = Qtrue};
 static struct ruby_table fibers; /* fiber -> track */
+static size_t fiber_count;       /* that have had a recorder of their own */
 
 /* ---- Tracks ---- */
 
@@ -72,6 +72,7 @@ static struct ruby_track *thread_track_open(void)
 {
     char comm[COMM_NBYTES];
     struct ruby_track *track = track_new(rb_thread_current(), false);
+    track->thread = track->owner;
     track->recorder = tbed_recorder_open(ruby_session.writer, thread_name(comm));
     return track;
 }
@@ -86,7 +87,7 @@ static void spans_end(struct ruby_track *track)
 static void track_finish(struct ruby_track *track)
 {
     spans_end(track);
-    track->owner = 0;
+    track->owner = track->thread = 0;
     if (track->is_fiber)
         return;
     tbed_recorder_close(track->recorder);
@@ -256,8 +257,11 @@ static struct ruby_track *fiber_track(VALUE fiber)
     if (entry != NULL)
         return (struct ruby_track *)(uintptr_t)entry->value;
     struct ruby_track *track = track_new(fiber, true);
-    if (track->recorder == NULL)
-        track->recorder = tbed_track_open(ruby_session.writer, "fiber");
+    if (track->recorder == NULL) {
+        char name[32];
+        snprintf(name, sizeof name, "fiber %zu", ++fiber_count);
+        track->recorder = tbed_track_open(ruby_session.writer, name);
+    }
     ruby_table_add(&fibers, (struct ruby_entry){fiber, 0, fiber, (uint64_t)(uintptr_t)track});
     return track;
 }
@@ -298,8 +302,7 @@ static void thread_begin(void)
     if (ruby_track()->owner != rb_thread_current())
         thread_forget();
     tbed_recorder_name_set(ruby_track()->recorder, thread_name(comm));
-    if (ruby_session.calls)
-        fiber_begin();
+    fiber_begin();
 }
 
 static void on_thread(VALUE data, rb_trace_arg_t *arg)
@@ -320,11 +323,9 @@ static const rb_event_hook_flag_t raw = RUBY_EVENT_HOOK_FLAG_SAFE | RUBY_EVENT_H
 
 void ruby_tracks_hook(void)
 {
-    if (ruby_session.calls)
-        fiber_begin();
+    fiber_begin();
     rb_add_event_hook2(HOOK(on_thread), RUBY_EVENT_THREAD_BEGIN | RUBY_EVENT_THREAD_END, Qnil, raw);
-    if (ruby_session.calls)
-        rb_add_event_hook2(HOOK(on_fiber_switch), RUBY_EVENT_FIBER_SWITCH, Qnil, raw);
+    rb_add_event_hook2(HOOK(on_fiber_switch), RUBY_EVENT_FIBER_SWITCH, Qnil, raw);
 }
 
 void ruby_tracks_unhook(void)
@@ -341,7 +342,7 @@ static void track_drop(struct ruby_track *track)
     bool is_left_behind = track->pid != getpid();
     track->is_dead = is_left_behind || !track->is_fiber;
     if (is_left_behind)
-        track->owner = 0;
+        track->owner = track->thread = 0;
     else
         track_finish(track);
 }
@@ -357,16 +358,23 @@ void ruby_tracks_drop_dead(void)
 void ruby_tracks_follow(void)
 {
     ruby_table_follow(&fibers);
-    for (size_t i = 0; i < track_count; i++)
-        if (tracks[i]->owner != 0)
-            tracks[i]->owner = rb_gc_location(tracks[i]->owner);
+    for (size_t i = 0; i < track_count; i++) {
+        struct ruby_track *track = tracks[i];
+        if (track->owner != 0)
+            track->owner = rb_gc_location(track->owner);
+        if (track->owner != 0 && track->thread != 0)
+            track->thread = rb_gc_location(track->thread);
+    }
 }
 
 void ruby_tracks_mark(void)
 {
-    for (size_t i = 0; i < track_count; i++)
+    for (size_t i = 0; i < track_count; i++) {
         if (tracks[i]->owner != 0)
             rb_gc_mark(tracks[i]->owner);
+        if (tracks[i]->owner != 0 && tracks[i]->thread != 0)
+            rb_gc_mark(tracks[i]->thread);
+    }
 }
 
 void ruby_tracks_close(void)
@@ -376,8 +384,8 @@ void ruby_tracks_close(void)
     for (size_t i = 0; i < track_count; i++) {
         struct ruby_track *track = tracks[i];
         if (track->pid == pid || track == own) {
-            if (track->owner != 0 && !track->is_dead && RTEST(rb_obj_is_kind_of(track->owner, rb_cThread)))
-                thread_rename(track, track->owner);
+            if (track->owner != 0 && !track->is_dead && track->thread != 0)
+                thread_rename(track, track->thread);
             spans_end(track);
             tbed_recorder_close(track->recorder);
         }
@@ -386,7 +394,7 @@ void ruby_tracks_close(void)
     }
     free(tracks);
     tracks = NULL;
-    track_count = track_capacity = 0;
+    track_count = track_capacity = fiber_count = 0;
     if (left_out_count > 0)
         ruby_note("left_out", left_out_count);
     left_out_count = 0;
