@@ -803,6 +803,10 @@ def test_ractor(folder):
     """Ruby 3.1 crashes in a Ractor while allocations are hooked, so the hooks are removed."""
     ruby(folder, 'require "tracebed"\nTracebed.start("run.tbed")\n5.times { Ractor.new { Array.new(99) { [] } }.take }\n')
     need("allocations are recorded no more" in run([TRACEBED, "dump", "run.tbed"], folder), "it is not told")
+    for options, told in (("allocations: :full", "allocations are recorded no more"), ("allocations: nil, calls: true", "its calls are not recorded")):
+        ruby(folder, f'require "tracebed"\nTracebed.start("run.tbed", overwrite: true, {options})\nRactor.new {{ 9.times.to_a }}.take\n9.times.to_a\n')
+        verify(folder)
+        need(told in run([TRACEBED, "report", "run.tbed"], folder), f"{options}: it is not told")
 
 
 # ---- Starting and stopping ----

@@ -177,21 +177,32 @@ static VALUE tracebed_close(VALUE self)
     return Qtrue;
 }
 
+/* Reports show a message that is a name. */
+static void warn(const char *text)
+{
+    uint32_t id = tbed_string_intern(ruby_session.writer, text, strlen(text));
+    tbed_message_record_args(ruby_track()->recorder, TBED_SEVERITY_WARNING, id, NULL, 0);
+}
+
 /*
  * A Ractor is about to begin. Ruby 3.0 and 3.1 crash in its first allocation if there is any hook on allocations: they
- * look for the frame of a thread that has none yet. So our hooks are removed, and the trace records that.
+ * look for the frame of a thread that has none yet. So our hooks are removed, and the trace records that. Ruby keeps hooks
+ * of calls by Ractor, and ours are in this one.
  */
 static VALUE tracebed_give_way(VALUE self)
 {
-    static const char text[] = "a Ractor begins: allocations are recorded no more";
     (void)self;
-    if (ruby_session.writer == NULL || !(ruby_session.light || ruby_session.full || ruby_session.objects))
+    if (ruby_session.writer == NULL)
+        return Qfalse;
+    if (ruby_session.calls)
+        warn("a Ractor begins: its calls are not recorded");
+    if (!(ruby_session.light || ruby_session.full || ruby_session.objects))
         return Qfalse;
     ruby_hooks_remove_allocations();
     ruby_session.light = ruby_session.full = ruby_session.objects = ruby_session.by_marks = false;
     ruby_objects_clear();
     ruby_heap_clear();
-    tbed_message_record(ruby_track()->recorder, TBED_SEVERITY_WARNING, text, sizeof text - 1);
+    warn("a Ractor begins: allocations are recorded no more");
     return Qtrue;
 }
 
