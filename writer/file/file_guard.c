@@ -19,6 +19,7 @@
 #define ACTIONS_MAX 16 /* a handler that is being called may still read an old one */
 
 int (*tbed_guard_sigaction)(int, const struct sigaction *, struct sigaction *) = sigaction;
+bool (*tbed_guard_recover)(void *context);
 
 enum slot_state { SLOT_FREE, SLOT_USED };
 static struct slot {
@@ -158,7 +159,8 @@ static void on_signal(int number, siginfo_t *info, void *context)
     int kept_errno = errno;
     uintptr_t address = (uintptr_t)info->si_addr;
     const struct tbed_guarded *range = info->si_code > 0 ? find(address) : NULL;
-    if (range == NULL || !rescue(range, address))
+    bool is_done = info->si_code > 0 && tbed_guard_recover != NULL && tbed_guard_recover(context);
+    if (!is_done && (range == NULL || !rescue(range, address)))
         pass_on(number, info, context);
     errno = kept_errno;
 }

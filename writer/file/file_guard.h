@@ -48,6 +48,8 @@ void tbed_guard_admit_thread(void);
  * is installed, so the program's call may go to the kernel. Each may be NULL.
  */
 bool tbed_guard_chain(const struct sigaction *action, struct sigaction *old_ret);
+/* Asked at each fault first, with the handler's context; true: it has been dealt with. NULL: there is none. */
+extern bool (*tbed_guard_recover)(void *context);
 /* The function that sets the kernel's action; sigaction() unless such a library changes it. */
 extern int (*tbed_guard_sigaction)(int number, const struct sigaction *action, struct sigaction *old_ret);
 

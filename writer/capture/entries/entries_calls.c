@@ -137,6 +137,43 @@ static inline void replace(struct functions_cell *cell, uintptr_t function, uint
     *place = return_trampoline;
 }
 
+/* The registers that hold arguments; nothing has changed them since the function was called. */
+struct vectors {
+    uint8_t bytes[8][16];
+};
+
+static inline void read_vectors(struct vectors *to)
+{
+#if defined(__x86_64__)
+    __asm__("movups %%xmm0, (%1)\n"
+            "movups %%xmm1, 16(%1)\n"
+            "movups %%xmm2, 32(%1)\n"
+            "movups %%xmm3, 48(%1)\n"
+            "movups %%xmm4, 64(%1)\n"
+            "movups %%xmm5, 80(%1)\n"
+            "movups %%xmm6, 96(%1)\n"
+            "movups %%xmm7, 112(%1)\n"
+            : "=m"(*to)
+            : "r"(to));
+#else
+    *to = (struct vectors){{{0}}};
+#endif
+}
+
+/* False: it needs more; nothing was done. */
+static __attribute__((noinline)) bool enter_given(struct functions_entered *entered, uintptr_t function,
+                                                  uintptr_t *place)
+{
+    struct vectors vectors;
+    struct functions_values values = {.function = function,
+                                      .stack = stack_of(place),
+                                      .general = entered->general,
+                                      .vectors = &vectors.bytes[0][0],
+                                      .more = (const uint8_t *)(place + 1)};
+    read_vectors(&vectors);
+    return functions_try_enter_given(&values);
+}
+
 bool functions_entered_quickly(struct functions_entered *entered)
 {
     if (TBED_UNLIKELY(kind_of(entered) == FUNCTIONS_BEFORE_ENTRY))
@@ -149,8 +186,11 @@ bool functions_entered_quickly(struct functions_entered *entered)
         look_at_call(entered);
     uintptr_t *place = place_of(entered), function = function_of(entered);
     struct functions_cell *cell = functions_cell_find((uintptr_t)place);
-    if (TBED_UNLIKELY(cell == NULL || !is_known || is_replaced(place) || functions_has_arguments) ||
-        TBED_UNLIKELY(!functions_try_enter(function, stack_of(place))))
+    if (TBED_UNLIKELY(cell == NULL || !is_known || is_replaced(place)))
+        return false;
+    bool is_done = TBED_UNLIKELY(functions_has_arguments) ? enter_given(entered, function, place)
+                                                          : functions_try_enter(function, stack_of(place));
+    if (TBED_UNLIKELY(!is_done))
         return false;
     replace(cell, function, place);
     return true;
@@ -197,12 +237,25 @@ void functions_entered_slowly(struct functions_entered *entered, const uint8_t *
 
 /* ---- Exit ---- */
 
+static __attribute__((noinline)) bool exit_given(struct functions_returned *returned, uintptr_t function,
+                                                 uintptr_t stack)
+{
+    struct vectors vectors;
+    struct functions_values values = {
+        .function = function, .stack = stack, .general = returned->general, .vectors = &vectors.bytes[0][0]};
+    read_vectors(&vectors);
+    return functions_try_exit_given(&values);
+}
+
 bool functions_returned_quickly(struct functions_returned *returned)
 {
     uintptr_t stack = stack_of(&returned->place);
     const struct functions_cell *cell = functions_cell_find((uintptr_t)&returned->place);
-    if (TBED_UNLIKELY(functions_open_at(stack, 1) != 0 || functions_has_arguments) ||
-        TBED_UNLIKELY(!functions_try_exit(cell->function, stack)))
+    if (TBED_UNLIKELY(functions_open_at(stack, 1) != 0))
+        return false;
+    bool is_done = TBED_UNLIKELY(functions_has_arguments) ? exit_given(returned, cell->function, stack)
+                                                          : functions_try_exit(cell->function, stack);
+    if (TBED_UNLIKELY(!is_done))
         return false;
     returned->place = cell->return_address;
     return true;

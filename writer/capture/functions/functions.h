@@ -85,6 +85,8 @@ struct functions_thread {
     uintptr_t hook_stack;
     uint64_t *hook_cursor;
     uint32_t hook_depth, hook_open;
+    uint32_t
+        hook_nwords; /* of an event that is being stored behind the first word; 0: there is only that one */
     struct functions_range ranges[FUNCTIONS_RANGE_COUNT];
     struct functions_handler handler;
     struct functions_arguments *arguments; /* functions_given.c; NULL: none yet */
@@ -150,7 +152,10 @@ void functions_signals_restore(const struct functions_signals *old);
  */
 bool functions_try_enter(uintptr_t function, uintptr_t stack);
 bool functions_try_exit(uintptr_t function, uintptr_t stack);
+/* The same where arguments are recorded. */
 struct functions_values;
+bool functions_try_enter_given(const struct functions_values *values);
+bool functions_try_exit_given(const struct functions_values *values);
 void functions_enter(const struct functions_values *values);
 void functions_exit(const struct functions_values *values);
 
@@ -174,6 +179,13 @@ extern bool functions_has_arguments; /* those of some functions are recorded */
 
 /* True: nothing of what this function is given, or returns, is recorded. False: perhaps something is. */
 bool functions_has_none(uintptr_t function, bool is_result);
+
+/*
+ * Reads them to 'frames->arguments' without a system call and without vector registers. False: that does not suffice, or
+ * there is nothing to read.
+ */
+bool functions_given_read(struct preload_thread *thread, struct functions_thread *frames,
+                          const struct functions_values *values, bool is_result);
 
 /*
  * Begins and ends a span with what its function was given and returns, as far as that is described. The caller is inside

@@ -2,11 +2,17 @@
  * Arguments and results of calls: which functions have a description of theirs, and spans that begin and end with them.
  *
  * Descriptions are in the plans of modules (functions_plan.c). A thread remembers those of the functions that it called
- * last.
+ * last. The usual call does without a system call: what it was given is read and stored as one event, of which a signal
+ * handler that never returns leaves all or nothing.
  *
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("general-regs-only"))), apply_to = function)
+#else
+#pragma GCC target("general-regs-only")
+#endif
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -19,7 +25,7 @@
 
 struct known {
     uint64_t key; /* 0: free */
-    const struct launch_arguments *arguments;
+    struct launch_arguments *arguments;
 };
 
 bool functions_has_arguments;
@@ -30,18 +36,32 @@ static __thread struct known known_functions[KNOWN_COUNT] __attribute__((tls_mod
 __attribute__((constructor(102))) static void start(void)
 {
     functions_has_arguments = getenv(LAUNCH_ENV_ARGUMENTS) != NULL;
+    if (functions_has_arguments) {
+        preload_signals_begin();
+        preload_reading_begin();
+    }
 }
 
 /* ---- Descriptions ---- */
 
-static const struct launch_arguments *planned_arguments(uintptr_t function)
+/* The mapped plan is a copy of this process. */
+static struct launch_arguments *arguments_at(const struct launch_plan *plan, uint32_t offset)
+{
+    union {
+        const struct launch_plan *plan;
+        char *bytes;
+    } start = {plan};
+    return (void *)(start.bytes + offset);
+}
+
+static struct launch_arguments *planned_arguments(uintptr_t function)
 {
     const struct launch_plan *plan;
     const struct launch_plan_function *planned = functions_planned(function, &plan);
     if (planned == NULL || planned->arguments == 0 || planned->arguments % 8 != 0)
         return NULL;
     size_t nbytes = sizeof *plan + plan->function_count * sizeof plan->functions[0] + plan->more_nbytes;
-    const struct launch_arguments *arguments = (const void *)((const char *)plan + planned->arguments);
+    struct launch_arguments *arguments = arguments_at(plan, planned->arguments);
     return planned->arguments < nbytes && launch_arguments_check(arguments, nbytes - planned->arguments)
                ? arguments
                : NULL;
@@ -57,14 +77,14 @@ static uint64_t key_of(uintptr_t function)
  * The caller is in a hook, with signals blocked; a handler that interrupted the hook earlier has stored its entry
  * completely.
  */
-static const struct launch_arguments *arguments_of(struct preload_thread *thread, uintptr_t function)
+static struct launch_arguments *arguments_of(struct preload_thread *thread, uintptr_t function)
 {
     struct known *known = &known_functions[(function ^ function >> 6) % KNOWN_COUNT];
     uint64_t key = key_of(function);
     if (known->key == key)
         return known->arguments;
     preload_location_at(thread, function); /* makes the module known */
-    const struct launch_arguments *arguments = planned_arguments(function);
+    struct launch_arguments *arguments = planned_arguments(function);
     known->key = 0;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     known->arguments = arguments;
@@ -75,63 +95,85 @@ static const struct launch_arguments *arguments_of(struct preload_thread *thread
 
 /*
  * Signals are not blocked here: a handler may replace the entry, so its key is compared before and after its content is read.
+ * False: it is not known.
  */
-bool functions_has_none(uintptr_t function, bool is_result)
+static bool recall(uintptr_t function, struct launch_arguments **arguments_ret)
 {
     const struct known *known = &known_functions[(function ^ function >> 6) % KNOWN_COUNT];
     uint64_t key = key_of(function);
     if (__atomic_load_n(&known->key, __ATOMIC_RELAXED) != key)
         return false;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    const struct launch_arguments *arguments = __atomic_load_n(&known->arguments, __ATOMIC_RELAXED);
+    *arguments_ret = __atomic_load_n(&known->arguments, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&known->key, __ATOMIC_RELAXED) != key)
-        return false;
-    return arguments == NULL || (is_result ? arguments->result_count : arguments->argument_count) == 0;
+    return __atomic_load_n(&known->key, __ATOMIC_RELAXED) == key;
+}
+
+static bool has_values(const struct launch_arguments *arguments, bool is_result)
+{
+    return arguments != NULL && (is_result ? arguments->result_count : arguments->argument_count) > 0;
+}
+
+bool functions_has_none(uintptr_t function, bool is_result)
+{
+    struct launch_arguments *arguments;
+    return recall(function, &arguments) && !has_values(arguments, is_result);
 }
 
 /* ---- Spans ---- */
 
 static struct functions_arguments *room_of(struct functions_thread *frames)
 {
-    if (frames->arguments == NULL)
+    if (frames->arguments == NULL) {
+        functions_memory_prepare();
         frames->arguments = tbed_pages_alloc(sizeof *frames->arguments);
+    }
     return frames->arguments;
 }
 
-static void read_values(struct functions_arguments *to, struct preload_thread *thread,
-                        const struct launch_arguments *arguments, bool is_result,
-                        const struct functions_values *values)
+static bool read_values(struct functions_arguments *to, struct preload_thread *thread,
+                        struct launch_arguments *arguments, bool is_result,
+                        const struct functions_values *values, bool is_quick)
 {
     struct functions_registers registers = {
         .integers = values->general, .vectors = values->vectors, .stack = values->more, .x87 = values->x87};
-    functions_arguments_read(to, thread, arguments, is_result, &registers);
+    return functions_arguments_read(to, thread, arguments, is_result, &registers, is_quick);
+}
+
+bool functions_given_read(struct preload_thread *thread, struct functions_thread *frames,
+                          const struct functions_values *values, bool is_result)
+{
+    struct launch_arguments *arguments;
+    return frames->arguments != NULL && recall(values->function, &arguments) &&
+           has_values(arguments, is_result) &&
+           read_values(frames->arguments, thread, arguments, is_result, values, true);
 }
 
 void functions_begin_given(struct preload_thread *thread, struct functions_thread *frames, uint32_t location,
                            const struct functions_values *values)
 {
-    const struct launch_arguments *arguments = arguments_of(thread, values->function);
-    struct functions_arguments *room =
-        arguments != NULL && arguments->argument_count > 0 ? room_of(frames) : NULL;
+    struct launch_arguments *arguments = arguments_of(thread, values->function);
+    struct functions_arguments *room = has_values(arguments, false) ? room_of(frames) : NULL;
     if (room == NULL) {
         tbed_span_begin(thread->recorder, location);
         return;
     }
-    read_values(room, thread, arguments, false, values);
+    read_values(room, thread, arguments, false, values, false);
     tbed_span_begin_args(thread->recorder, location, room->items, room->count);
 }
 
 void functions_end_given(struct preload_thread *thread, struct functions_thread *frames,
                          const struct functions_values *values)
 {
-    const struct launch_arguments *arguments = arguments_of(thread, values->function);
-    struct functions_arguments *room =
-        arguments != NULL && arguments->result_count > 0 ? room_of(frames) : NULL;
+    struct launch_arguments *arguments = arguments_of(thread, values->function);
+    struct functions_arguments *room = has_values(arguments, true) ? room_of(frames) : NULL;
     if (room == NULL) {
         tbed_span_end(thread->recorder);
         return;
     }
-    read_values(room, thread, arguments, true, values);
+    read_values(room, thread, arguments, true, values, false);
     tbed_span_end_args(thread->recorder, room->items, room->count);
 }
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif

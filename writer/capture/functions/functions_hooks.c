@@ -20,6 +20,7 @@
 
 #include "writer/base/sandbox_state.h"
 #include "writer/capture/functions/functions.h"
+#include "writer/capture/values/functions_arguments.h"
 
 #define EXPORTED __attribute__((visibility("default"), used, noinline))
 #define SLOW     __attribute__((noinline, cold))
@@ -43,11 +44,11 @@ static inline bool hook_begin(struct preload_thread *thread)
 
 #define ROOM_NBYTES 32 /* an end with its begin tick, and a time advance */
 
-/* The next record stays in its block, so it takes no lock. */
-static inline bool has_room(const struct tbed_recorder *recorder)
+/* So many bytes stay in their block, so no lock is taken. */
+static inline bool has_room(const struct tbed_recorder *recorder, size_t nbytes)
 {
     uintptr_t end = (uintptr_t)__atomic_load_n(&recorder->end, __ATOMIC_RELAXED);
-    return end - (uintptr_t)recorder->cursor - ROOM_NBYTES <= UINT32_MAX;
+    return end - (uintptr_t)recorder->cursor - nbytes <= UINT32_MAX;
 }
 
 /* The stack pointer is stored last and marks the rest as valid. */
@@ -77,7 +78,7 @@ static inline bool store_quickly(struct tbed_recorder *recorder, uint32_t tag, u
 {
     tbed_recorder_mark_busy(recorder);
     uint64_t tick = tbed_counter_read();
-    if (TBED_UNLIKELY(!has_room(recorder) || (tick - recorder->base) >> 31 != 0)) {
+    if (TBED_UNLIKELY(!has_room(recorder, ROOM_NBYTES) || (tick - recorder->base) >> 31 != 0)) {
         tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
         return false;
     }
@@ -85,6 +86,30 @@ static inline bool store_quickly(struct tbed_recorder *recorder, uint32_t tag, u
     tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
     *tick_ret = tick;
     return true;
+}
+
+/* The same for an event with the values that 'frames->arguments' holds; an end has its begin's tick. */
+static bool store_given(struct functions_thread *frames, struct tbed_recorder *recorder, uint32_t type,
+                        uint32_t id, uint64_t begin_tick, uint64_t *tick_ret)
+{
+    const struct functions_arguments *values = frames->arguments;
+    size_t fixed = type == TBED_EXT_END, nwords = 2 + fixed + functions_arguments_nwords(values);
+    tbed_recorder_mark_busy(recorder);
+    uint64_t tick = tbed_counter_read(), *at = recorder->cursor;
+    bool fits = has_room(recorder, ROOM_NBYTES + nwords * sizeof *at) && (tick - recorder->base) >> 31 == 0;
+    if (fits) {
+        frames->hook_nwords = (uint32_t)nwords;
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        at[2] = begin_tick;
+        functions_arguments_store(at + 2 + fixed, values);
+        tbed_record_head_store(at, type | values->count << 8 | (uint64_t)(nwords - 1) << 16);
+        tbed_recorder_commit(recorder, at, nwords, tbed_event_word(recorder, TBED_TAG_EXTENDED, id, tick));
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        frames->hook_nwords = 0;
+    }
+    tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
+    *tick_ret = tick;
+    return fits;
 }
 
 static inline bool can_store(const struct preload_thread *thread, const struct tbed_recorder *recorder)
@@ -193,10 +218,11 @@ SLOW static void enter_slowly(struct preload_thread *thread, struct functions_th
     errno = saved_errno;
 }
 
-/* False: the call needs another path. */
+/* False: the call needs another path. 'is_given': with what 'frames->arguments' holds. */
 static inline __attribute__((always_inline)) bool enter_quickly(struct preload_thread *thread,
                                                                 struct functions_thread *frames,
-                                                                uintptr_t function, uintptr_t stack)
+                                                                uintptr_t function, uintptr_t stack,
+                                                                bool is_given)
 {
     struct tbed_recorder *recorder = thread->recorder;
     uint64_t tick, version = __atomic_load_n(&preload_modules_version, __ATOMIC_ACQUIRE);
@@ -209,7 +235,9 @@ static inline __attribute__((always_inline)) bool enter_quickly(struct preload_t
     if (TBED_UNLIKELY(kept->top == kept->limit))
         return false;
     snapshot(frames, recorder, stack);
-    if (TBED_UNLIKELY(!store_quickly(recorder, TBED_TAG_BEGIN, location, &tick))) {
+    bool is_stored = is_given ? store_given(frames, recorder, TBED_EXT_BEGIN, location, 0, &tick)
+                              : store_quickly(recorder, TBED_TAG_BEGIN, location, &tick);
+    if (TBED_UNLIKELY(!is_stored)) {
         hook_forget(frames); /* the slow path stores more than one word */
         return false;
     }
@@ -242,7 +270,7 @@ static bool enter_chosen(struct preload_thread *thread, struct functions_thread 
                          uintptr_t stack)
 {
     return frames->scope.minimum_ticks != 0 ? enter_pending(thread, frames, function, stack)
-                                            : enter_quickly(thread, frames, function, stack);
+                                            : enter_quickly(thread, frames, function, stack, false);
 }
 
 /* The usual call where few functions are recorded. */
@@ -283,7 +311,7 @@ static inline __attribute__((always_inline)) void enter(uintptr_t function, uint
         return;
     }
     if (TBED_UNLIKELY(!(functions_is_selective ? enter_skipped(frames, function, stack)
-                                               : enter_quickly(thread, frames, function, stack))))
+                                               : enter_quickly(thread, frames, function, stack, false))))
         enter_otherwise(thread, frames, function, stack);
     else
         preload_guard_set(thread, PRELOAD_FREE);
@@ -319,7 +347,23 @@ bool functions_try_enter(uintptr_t function, uintptr_t stack)
     if (TBED_UNLIKELY(!hook_begin(thread)))
         return false;
     bool is_stored = functions_is_limited ? enter_limited(thread, frames, function, stack)
-                                          : enter_quickly(thread, frames, function, stack);
+                                          : enter_quickly(thread, frames, function, stack, false);
+    if (!is_stored)
+        hook_forget(frames);
+    preload_guard_set(thread, PRELOAD_FREE);
+    return is_stored;
+}
+
+bool functions_try_enter_given(const struct functions_values *values)
+{
+    struct preload_thread *thread = &preload_thread;
+    struct functions_thread *frames = &functions_thread;
+    if (functions_has_none(values->function, false))
+        return functions_try_enter(values->function, values->stack);
+    if (functions_is_limited || !hook_begin(thread))
+        return false;
+    bool is_stored = functions_given_read(thread, frames, values, false) &&
+                     enter_quickly(thread, frames, values->function, values->stack, true);
     if (!is_stored)
         hook_forget(frames);
     preload_guard_set(thread, PRELOAD_FREE);
@@ -394,8 +438,10 @@ SLOW static void exit_slowly(struct preload_thread *thread, struct functions_thr
     preload_leave(thread);
 }
 
-static inline bool exit_quickly(struct preload_thread *thread, struct functions_thread *frames,
-                                uintptr_t function, uintptr_t stack, bool is_jump)
+static inline __attribute__((always_inline)) bool exit_quickly(struct preload_thread *thread,
+                                                               struct functions_thread *frames,
+                                                               uintptr_t function, uintptr_t stack,
+                                                               bool is_jump, bool is_given)
 {
     struct tbed_recorder *recorder = thread->recorder;
     uint64_t tick;
@@ -411,7 +457,13 @@ static inline bool exit_quickly(struct preload_thread *thread, struct functions_
         if (TBED_UNLIKELY(kept->top == kept->floor))
             return false;
         snapshot(frames, recorder, stack);
-        if (TBED_UNLIKELY(!store_quickly(recorder, TBED_TAG_END, kept->top[-1].id, &tick)))
+        const struct tbed_open_span *span = kept->top - 1;
+        if (is_given && span->dropped)
+            return false;
+        bool is_stored = is_given
+                             ? store_given(frames, recorder, TBED_EXT_END, span->id, span->begin_tick, &tick)
+                             : store_quickly(recorder, TBED_TAG_END, span->id, &tick);
+        if (TBED_UNLIKELY(!is_stored))
             return false;
         kept->top--;
     } else if (frame->stack & FUNCTIONS_PENDING &&
@@ -431,7 +483,7 @@ static inline __attribute__((always_inline)) void leave(uintptr_t function, uint
         functions_handler_exit(thread, function, stack, is_jump);
         return;
     }
-    if (TBED_UNLIKELY(!exit_quickly(thread, frames, function, stack, is_jump)))
+    if (TBED_UNLIKELY(!exit_quickly(thread, frames, function, stack, is_jump, false)))
         exit_slowly(thread, frames, function, stack, is_jump);
     else
         preload_guard_set(thread, PRELOAD_FREE);
@@ -451,7 +503,23 @@ bool functions_try_exit(uintptr_t function, uintptr_t stack)
     /* The first call that is left out has to take a counter. */
     bool needs_counter = frames->left_out == NULL && frames->depth > 0 &&
                          frames->frames[frames->depth - 1].stack & FUNCTIONS_PENDING;
-    bool is_stored = !needs_counter && exit_quickly(thread, frames, function, stack, false);
+    bool is_stored = !needs_counter && exit_quickly(thread, frames, function, stack, false, false);
+    if (!is_stored)
+        hook_forget(frames);
+    preload_guard_set(thread, PRELOAD_FREE);
+    return is_stored;
+}
+
+bool functions_try_exit_given(const struct functions_values *values)
+{
+    struct preload_thread *thread = &preload_thread;
+    struct functions_thread *frames = &functions_thread;
+    if (functions_has_none(values->function, true))
+        return functions_try_exit(values->function, values->stack);
+    if (functions_is_limited || !hook_begin(thread))
+        return false;
+    bool is_stored = functions_given_read(thread, frames, values, true) &&
+                     exit_quickly(thread, frames, values->function, values->stack, false, true);
     if (!is_stored)
         hook_forget(frames);
     preload_guard_set(thread, PRELOAD_FREE);

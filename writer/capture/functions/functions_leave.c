@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "writer/capture/functions/functions.h"
 #include "writer/record/recorders.h"
@@ -29,6 +30,12 @@ static struct region signal_stack(void)
     return (struct region){(uintptr_t)stack.ss_sp, stack.ss_size};
 }
 
+/* How many words the event takes that begins here. */
+static size_t event_nwords(const uint64_t *at)
+{
+    return (*at >> 30 & 7) == TBED_TAG_EXTENDED ? 1 + (at[1] >> 16 & 0xFFFF) : 1;
+}
+
 /* A word that is there counts, even if the hook was interrupted before it moved the cursor. */
 static bool is_event_stored(struct tbed_recorder *recorder, uint64_t *before)
 {
@@ -38,21 +45,30 @@ static bool is_event_stored(struct tbed_recorder *recorder, uint64_t *before)
     bool has_word = cold->block != NULL && (uint8_t *)before < cold->block + cold->block_nbytes;
     if (!has_word || __atomic_load_n(before, __ATOMIC_RELAXED) == 0)
         return false;
-    recorder->cursor = before + 1;
+    recorder->cursor = before + event_nwords(before);
     return true;
 }
 
 /*
- * A handler interrupted a hook and never returns to it. The hook's event, one word, was stored or not: makes frames
- * and open spans agree with what was.
+ * A handler interrupted a hook and never returns to it. The hook's event, which its first word commits, was stored or not:
+ * makes frames and open spans agree with what was. What follows the first word is taken back if that is missing.
  */
+static bool is_begin_at(const uint64_t *at)
+{
+    uint64_t tag = *at >> 30 & 7;
+    return tag == TBED_TAG_BEGIN || (tag == TBED_TAG_EXTENDED && (at[1] & 0xFF) == TBED_EXT_BEGIN);
+}
+
 static void hook_abandon(struct preload_thread *thread, struct functions_thread *frames)
 {
     struct tbed_recorder *recorder = thread->recorder;
     struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
     bool is_stored = is_event_stored(recorder, frames->hook_cursor);
     uint64_t word = is_stored ? *frames->hook_cursor : 0;
-    bool is_begin = is_stored && (word >> 30 & 7) == TBED_TAG_BEGIN;
+    bool is_begin = is_stored && is_begin_at(frames->hook_cursor);
+    if (!is_stored && frames->hook_nwords > 0)
+        memset(frames->hook_cursor + 1, 0, (frames->hook_nwords - 1) * sizeof word);
+    frames->hook_nwords = 0;
     uint32_t change = is_begin ? 1 : is_stored ? -1u : 0;
     if (is_begin) {
         frames->frames[frames->hook_depth] = (struct functions_frame){.stack = frames->hook_stack};

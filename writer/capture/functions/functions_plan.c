@@ -6,7 +6,8 @@
  * answer in time, or cannot ask, does not ask again: functions of that module are treated as if no pattern matched them,
  * and a note is left, which is printed at the end.
  *
- * The file is not trusted: it is checked once, when it is mapped, and it is sealed against changes.
+ * The file is not trusted: it is checked once, when it is mapped, and it is sealed against changes. In the process's own copy
+ * names of arguments get their ids.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -131,7 +132,7 @@ static const struct launch_plan *map_plan(int file)
     bool is_sealed = file >= 0 && (fcntl(file, F_GET_SEALS) & F_SEAL_SHRINK) != 0;
     if (!is_sealed || fstat(file, &status) != 0 || status.st_size <= 0)
         return NULL;
-    void *pages = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+    void *pages = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
     if (pages == MAP_FAILED)
         return NULL;
     if (launch_plan_check(pages, (size_t)status.st_size))

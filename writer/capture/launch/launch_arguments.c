@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-_Static_assert(sizeof(struct launch_value) == 32, "a value has no padding");
+_Static_assert(sizeof(struct launch_value) == 40, "a value has no padding");
 _Static_assert(sizeof(struct launch_enumerator) == 16, "neither has an enumerator");
 _Static_assert(sizeof(struct launch_arguments) == 16, "nor the header");
 

@@ -53,12 +53,14 @@ struct launch_value {
     uint32_t length_offset; /* STRING: of the count; behind the pointer too, if 'is_indirect' */
     uint32_t name;          /* offset of a terminated text: "point.x" for a field of a struct */
     uint32_t enumerators, enumerator_count; /* ENUMERATION; offset and number of struct launch_enumerator */
+    uint32_t name_id;                       /* the recorder's, in its copy; 0: not known yet */
+    uint32_t unused;
 };
 
 struct launch_enumerator {
     int64_t value;
     uint32_t name; /* offset of a terminated text */
-    uint32_t reserved;
+    uint32_t name_id;
 };
 
 struct launch_arguments {

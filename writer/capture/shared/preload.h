@@ -4,8 +4,8 @@
  *
  * The library sits between a program and its allocator: every call is passed on to the real function, and recorded. It
  * runs inside malloc(), in any thread, at any time between the loader's first call and the last destructor. So it
- * allocates with mmap() only, starts no thread, prints nothing, installs no handler except that of SIGBUS, which the
- * program does not see, and leaves errno as the real function set it.
+ * allocates with mmap() only, starts no thread, prints nothing, installs no handler except that of SIGBUS (and of SIGSEGV
+ * where arguments are recorded), which the program does not see, and leaves errno as the real function set it.
  *
  * Not here: the trace itself (tracebed/writer.h), how the program is started (record_verb.c).
  *
@@ -213,10 +213,23 @@ bool preload_module_find(uintptr_t pc, struct preload_module *module_ret);
 /* True for a caller in the loader, which preload_location() must look at each time. */
 bool preload_is_linker(uintptr_t pc);
 
-/* ---- preload_signals.c: what the program does with SIGBUS ---- */
+/* ---- preload_signals.c: what the program does with SIGBUS and SIGSEGV ---- */
 
-/* Before the trace is opened. */
+/* Before the trace is opened; may be called again. */
 void preload_signals_begin(void);
+
+/* ---- preload_reading.c: memory that may not be there ---- */
+
+/* After preload_signals_begin(), while the program has one thread. */
+void preload_reading_begin(void);
+/* The program wants the action of SIGSEGV for itself. */
+void preload_reading_stop(void);
+bool preload_reading_is_on(void);
+/*
+ * Copies up to 'nbytes' bytes; of a text, not what follows its zero. Returns how many could be read. Only if reading is on
+ * and the trace is guarded; uses no vector registers.
+ */
+size_t preload_reading_copy(void *to, uintptr_t from, size_t nbytes, bool is_text);
 
 /* ---- preload_sandbox.c: programs that confine themselves ---- */
 

@@ -5,6 +5,9 @@
  * the program sees its own action and never ours. And no thread blocks SIGBUS: the kernel kills a process for a fault
  * whose signal is blocked. A thread that blocks it is shown a mask that has it.
  *
+ * While arguments are read (preload_reading.c), no thread blocks SIGSEGV either; its action is the program's as soon as the
+ * program asks for it.
+ *
  * What a program sets past the C library, by system calls of its own, is left alone: the guard is then off. After an
  * exec a program that ignores SIGBUS finds the default action.
  *
@@ -29,7 +32,9 @@ static int (*real_sigprocmask)(int, const sigset_t *, sigset_t *);
 static handler (*real_signal)(int, handler);
 static handler (*real_sysv_signal)(int, handler);
 
-static __thread bool blocks_sigbus __attribute__((tls_model("initial-exec"))); /* as the program believes */
+/* Of the thread's mask, as the program believes. */
+static __thread bool blocks_sigbus __attribute__((tls_model("initial-exec")));
+static __thread bool blocks_sigsegv __attribute__((tls_model("initial-exec")));
 
 /* The C standard has no conversion from an object pointer to a function pointer; POSIX guarantees this one. */
 #define LOOK_UP(name)                                                                                        \
@@ -60,6 +65,14 @@ static bool is_guarded(void)
     return tbed_guard_chain(NULL, NULL);
 }
 
+static void leave_open(sigset_t *blocked)
+{
+    if (is_guarded())
+        sigdelset(blocked, SIGBUS);
+    if (preload_reading_is_on())
+        sigdelset(blocked, SIGSEGV);
+}
+
 /* ---- Actions ---- */
 
 /* While a handler runs, its mask is blocked as well. */
@@ -70,9 +83,11 @@ EXPORTED int sigaction(int number, const struct sigaction *action, struct sigact
         look_up();
     if (number == SIGBUS && tbed_guard_chain(action, old_ret))
         return 0;
-    if (action != NULL && is_guarded()) {
+    if (number == SIGSEGV)
+        preload_reading_stop();
+    if (action != NULL) {
         changed = *action;
-        sigdelset(&changed.sa_mask, SIGBUS);
+        leave_open(&changed.sa_mask);
         action = &changed;
     }
     return real_sigaction(number, action, old_ret);
@@ -94,6 +109,8 @@ EXPORTED handler signal(int number, handler wanted)
 {
     if (real_signal == NULL)
         look_up();
+    if (number == SIGSEGV)
+        preload_reading_stop();
     return number == SIGBUS && is_guarded() ? set_sigbus(wanted, SA_RESTART) : real_signal(number, wanted);
 }
 
@@ -107,6 +124,8 @@ EXPORTED handler sysv_signal(int number, handler wanted)
 {
     if (real_sysv_signal == NULL)
         look_up();
+    if (number == SIGSEGV)
+        preload_reading_stop();
     return number == SIGBUS && is_guarded() ? set_sigbus(wanted, (int)(SA_RESETHAND | SA_NODEFER))
                                             : real_sysv_signal(number, wanted);
 }
@@ -120,37 +139,48 @@ EXPORTED handler __sysv_signal(int number, handler wanted)
 /* ---- Masks ---- */
 
 /* A wrong 'how' is the real function's to refuse. */
-static bool will_block(int how, const sigset_t *set)
+static bool will_block(int number, bool did_block, int how, const sigset_t *set)
 {
-    bool has = set != NULL && sigismember(set, SIGBUS) == 1;
+    bool has = set != NULL && sigismember(set, number) == 1;
     if (set == NULL || (how == SIG_BLOCK && !has))
-        return blocks_sigbus;
-    return how == SIG_UNBLOCK ? blocks_sigbus && !has : has;
+        return did_block;
+    return how == SIG_UNBLOCK ? did_block && !has : has;
 }
 
 static int change_mask(int (*real)(int, const sigset_t *, sigset_t *), int how, const sigset_t *set,
                        sigset_t *old_ret)
 {
     sigset_t changed;
-    bool did_block = blocks_sigbus, blocks = will_block(how, set);
+    bool did_block_sigbus = blocks_sigbus, did_block_sigsegv = blocks_sigsegv;
+    bool will_block_sigbus = is_guarded() && will_block(SIGBUS, did_block_sigbus, how, set);
+    bool will_block_sigsegv = preload_reading_is_on() && will_block(SIGSEGV, did_block_sigsegv, how, set);
     if (set != NULL && how != SIG_UNBLOCK) {
         changed = *set;
-        sigdelset(&changed, SIGBUS);
+        leave_open(&changed);
         set = &changed;
     }
     int result = real(how, set, old_ret);
-    if (result == 0 && did_block && old_ret != NULL)
+    if (result == 0 && did_block_sigbus && old_ret != NULL)
         sigaddset(old_ret, SIGBUS);
-    if (result == 0)
-        blocks_sigbus = blocks;
+    if (result == 0 && did_block_sigsegv && old_ret != NULL)
+        sigaddset(old_ret, SIGSEGV);
+    if (result == 0) {
+        blocks_sigbus = will_block_sigbus;
+        blocks_sigsegv = will_block_sigsegv;
+    }
     return result;
+}
+
+static bool is_changed(void)
+{
+    return is_guarded() || preload_reading_is_on() || blocks_sigbus || blocks_sigsegv;
 }
 
 EXPORTED int pthread_sigmask(int how, const sigset_t *set, sigset_t *old_ret)
 {
     if (real_pthread_sigmask == NULL)
         look_up();
-    return is_guarded() ? change_mask(real_pthread_sigmask, how, set, old_ret)
+    return is_changed() ? change_mask(real_pthread_sigmask, how, set, old_ret)
                         : real_pthread_sigmask(how, set, old_ret);
 }
 
@@ -158,6 +188,6 @@ EXPORTED int sigprocmask(int how, const sigset_t *set, sigset_t *old_ret)
 {
     if (real_sigprocmask == NULL)
         look_up();
-    return is_guarded() ? change_mask(real_sigprocmask, how, set, old_ret)
+    return is_changed() ? change_mask(real_sigprocmask, how, set, old_ret)
                         : real_sigprocmask(how, set, old_ret);
 }

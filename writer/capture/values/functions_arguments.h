@@ -2,7 +2,7 @@
  * The arguments of a call and its result, read as a description says (launch_arguments.h), to be stored with an event.
  *
  * They are read in the traced program's process, in the middle of its work: memory behind a pointer may be gone, so the
- * kernel copies it, and nothing is allocated.
+ * copy ends where it cannot be read, and nothing is allocated.
  *
  * Not here: when values are read (writer/capture/functions), and how they are described (reader/symbols/debug).
  *
@@ -29,14 +29,28 @@ struct functions_arguments {
 };
 
 /*
- * Reads the arguments, or the result, of a function with this description, which has been checked. What cannot be read
- * is shown as the pointer to it. The caller is inside preload_enter(), with signals blocked, and outside a sandbox.
+ * Reads the arguments, or the result, of a function with this description, which has been checked, and which gets ids of
+ * names. What cannot be read is shown as the pointer to it. The caller is inside preload_enter(), with signals blocked, and
+ * outside a sandbox.
+ *
+ * If 'is_quick', signals need not be blocked, and the vector registers are left alone. False: that does not suffice, because
+ * a name has no id yet, or for a kind of value that needs more.
  */
-void functions_arguments_read(struct functions_arguments *values_ret, struct preload_thread *thread,
-                              const struct launch_arguments *arguments, bool is_result,
-                              const struct functions_registers *registers);
+bool functions_arguments_read(struct functions_arguments *values_ret, struct preload_thread *thread,
+                              struct launch_arguments *arguments, bool is_result,
+                              const struct functions_registers *registers, bool is_quick);
 
-/* functions_memory.c: copies memory that may not be there. Returns how many bytes could be read. */
-size_t functions_memory_copy(void *to, uintptr_t from, size_t nbytes);
+/* How many words the values take in an event, and storing them there. */
+size_t functions_arguments_nwords(const struct functions_arguments *values);
+void functions_arguments_store(uint64_t *to, const struct functions_arguments *values);
+
+/* ---- functions_memory.c ---- */
+
+/* Copies memory that may not be there, or a text with its zero. Returns how many bytes could be read; perhaps more of a text. */
+size_t functions_memory_copy(void *to, uintptr_t from, size_t nbytes, bool is_text);
+/* The trace is open. */
+void functions_memory_prepare(void);
+/* Whether that takes no system call and leaves the vector registers alone. */
+bool functions_memory_is_quick(void);
 
 #endif

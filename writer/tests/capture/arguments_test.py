@@ -4,7 +4,7 @@ itself printed about them.
 
     python3 writer/tests/capture/arguments_test.py [NAME...]
 
-Check: functions-arguments test_kinds test_patterns test_refusals test_hostile_pointers
+Check: functions-arguments test_kinds test_patterns test_refusals test_hostile_pointers test_faults test_signals
 Needs: $b/programs
 
 SPDX-License-Identifier: MIT
@@ -13,11 +13,14 @@ SPDX-License-Identifier: MIT
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), *[os.pardir] * 3, "ninja", "checks"))
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cases
+import functions_test
 from cases import Failure
 
 # A line for each function: how it is declared, how it is called, its arguments and its result as they should be recorded.
@@ -90,7 +93,8 @@ def compile_program(folder, name, source, flags, compiler="g++"):
 
 def record(folder, program, *options, status=0):
     trace = os.path.join(folder, "trace.tbed")
-    run = subprocess.run([str(cases.TRACEBED), "record", "-f", "-o", trace, "--functions", *options, program], cwd=folder,
+    run = subprocess.run([str(cases.TRACEBED), "record", "-f", "-o", trace, "--functions", *options,
+                          *([] if "--" in options else [program])], cwd=folder,
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
     if run.returncode != status:
         raise Failure("record: exit status %d, not %d: %s" % (run.returncode, status, run.stderr))
@@ -101,16 +105,16 @@ def shown(value):
     return {"text": value["text"]} if isinstance(value, dict) else value
 
 
-def calls_by_name(folder, trace):
-    """For each function: the arguments and the result of its first call."""
+def calls_by_name(folder, trace, which=0):
+    """For each function: the arguments and the result of its first call, or of a later one."""
     found = {}
     for line in cases.output_of(folder, cases.TRACEBED, "dump", "--json", trace).splitlines():
         event = json.loads(line)
         if event.get("type") not in ("begin", "end"):
             continue
         values = {argument["name"]: shown(argument["value"]) for argument in event.get("args", [])}
-        found.setdefault(event["name"].split("(")[0], {}).setdefault(event["type"], values)
-    return found
+        found.setdefault(event["name"].split("(")[0], {}).setdefault(event["type"], []).append(values)
+    return {name: {kind: values[which] for kind, values in ends.items() if len(values) > which} for name, ends in found.items()}
 
 
 # ---- Tests ----
@@ -121,19 +125,22 @@ WAYS = [("g++", "-O0", ["-pg", "-mfentry"]), ("g++", "-O2", ["-fpatchable-functi
 
 def test_kinds(folder):
     source = TYPES + "".join("KEPT %s { %s }\n" % (call[0], call[2]) for call in CALLS)
-    source += "int main() { %s puts(\"done\"); }\n" % "".join("(void)%s; " % call[1] for call in CALLS)
+    calls = "".join("(void)%s; " % call[1] for call in CALLS)
+    source += "int main() { for (int i = 0; i < 3; i++) { number = 40; %s } puts(\"done\"); }\n" % calls
     for compiler, level, flags in WAYS:
         program = compile_program(folder, "kinds", source, [level, *flags], compiler)
         trace, output, _ = record(folder, program, "--args")
         if output != "done\n":
             raise Failure("the program printed %r" % output)
-        found = calls_by_name(folder, trace)
-        for declaration, call, _, arguments, result in CALLS:
-            name = call.split("(")[0]
-            for kind, expected in (("begin", arguments), ("end", result)):
-                got = found.get(name, {}).get(kind)
-                if got != expected:
-                    raise Failure("%s %s: %s of %s: %r, not %r" % (compiler, level, kind, declaration, got, expected))
+        for which in range(3):  # the first one is read in another way
+            found = calls_by_name(folder, trace, which)
+            for declaration, call, _, arguments, result in CALLS:
+                name = call.split("(")[0]
+                for kind, expected in (("begin", arguments), ("end", result)):
+                    got = found.get(name, {}).get(kind)
+                    if got != expected:
+                        raise Failure("%s %s: %s of call %d of %s: %r, not %r" % (compiler, level, kind, which, declaration,
+                                                                                  got, expected))
 
 
 def test_patterns(folder):
@@ -178,9 +185,11 @@ int main()
     memset(pages, 'p', 4096);
     std::string fine("fine"), *gone = (std::string *)(pages + 4096);
     std::string all(1000, 'q');
-    look((const char *)1, fine);
-    look(pages + 4090, *gone);
-    look(pages + 4000, all);
+    for (int i = 0; i < 3; i++) {
+        look((const char *)1, fine);
+        look(pages + 4090, *gone);
+        look(pages + 4000, all);
+    }
     std::thread other([&] { look("other", fine); });
     other.join();
     return hash(pages);
@@ -191,9 +200,86 @@ int main()
     lines = cases.output_of(folder, cases.TRACEBED, "dump", "--json", trace).splitlines()
     begins = [json.loads(line) for line in lines]
     texts = [[argument["value"] for argument in event["args"]] for event in begins if event.get("type") == "begin"]
-    expected = [[1, "fine"], ["pppppp\u2026", texts[1][1]], ["p" * 96 + "\u2026", "q" * 125 + "\u2026"], ["other", "fine"]]
+    expected = [[1, "fine"], ["pppppp\u2026", texts[1][1]], ["p" * 96 + "\u2026", "q" * 125 + "\u2026"]] * 3
+    expected.append(["other", "fine"])
     if texts != expected or not isinstance(texts[1][1], int):
         raise Failure("%r, not %r" % (texts, expected))
+
+
+FAULTS = """
+#include <csetjmp>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sys/mman.h>
+#include <unistd.h>
+#define KEPT __attribute__((noinline, noipa))
+KEPT int look(const char *a) { return a == nullptr; }
+static sigjmp_buf home;
+static volatile int faults;
+static void handler(int) { faults++; siglongjmp(home, 1); }
+static void fault(const char *at) { if (sigsetjmp(home, 1) == 0) faults += *(volatile const char *)at; }
+static int looks(const char *at) { return look(at) + look(at) + look(at); }
+int main(int argc, char **)
+{
+    const char *gone = (const char *)8;
+    sigset_t all, now;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    looks(gone);
+    pthread_sigmask(SIG_UNBLOCK, &all, &now);
+    printf("%d%d ", sigismember(&now, SIGSEGV), sigismember(&now, SIGBUS));
+    pthread_sigmask(SIG_BLOCK, nullptr, &now);
+    printf("%d%d ", sigismember(&now, SIGSEGV), sigismember(&now, SIGBUS));
+    FILE *file = tmpfile();
+    char *map = (char *)mmap(nullptr, 4096, PROT_READ, MAP_SHARED, fileno(file), 0); /* past its end */
+    looks(map);
+    fflush(stdout);
+    if (argc > 1) return *(volatile const char *)gone;
+    struct sigaction action = {}, old;
+    action.sa_handler = handler;
+    sigaction(SIGSEGV, &action, &old);
+    printf("%d ", old.sa_handler == SIG_DFL);
+    fault(gone);
+    looks(gone);
+    fault(gone);
+    looks(map);
+    sigaction(SIGSEGV, nullptr, &old);
+    printf("%d %d\\n", old.sa_handler == handler, faults);
+}
+"""
+
+
+def test_faults(folder):
+    """Texts that are gone, in a program that blocks SIGSEGV, maps a file that is cut, and has a handler; and one that dies."""
+    program = compile_program(folder, "faults", FAULTS, ["-O1", "-pg", "-mfentry"])
+    trace, output, _ = record(folder, program, "--filter=look", "--args")
+    if output != "11 00 1 1 2\n":
+        raise Failure("%r" % output)
+    lines = cases.output_of(folder, cases.TRACEBED, "dump", "--json", trace).splitlines()
+    begins = [event["args"][0]["value"] for event in map(json.loads, lines) if event.get("type") == "begin"]
+    if begins != [8] * 3 + [begins[3]] * 3 + [8] * 3 + [begins[3]] * 3 or not isinstance(begins[3], int):
+        raise Failure("%r" % begins)
+    _, output, _ = record(folder, program, "--filter=look", "--args", "--", program, "die", status=128 + signal.SIGSEGV)
+    if output != "11 00 ":
+        raise Failure("%r" % output)
+
+
+class WithArguments(functions_test.Program):
+    HOOKS = "-pg", "-mfentry", "-g"
+
+
+def test_signals(folder):
+    """Handlers at 10 kHz that interrupt the reading of arguments, also such that leave for good: what is there nests."""
+    program = WithArguments.of(folder, "signals", functions_test.SIGNALS)
+    for stack, end in (("alternate", "leaves"), ("same", "returns")):
+        trace = program.run(stack, end, options=["--args"])
+        for told in trace.told.values():
+            functions_test.check_nesting(told)
+        (told,) = trace.streams().values()
+        if trace.drops() != 0 or told.count("+once") != 42:
+            raise Failure("%s %s: %d dropped, %d calls" % (stack, end, trace.drops(), told.count("+once")))
 
 
 if __name__ == "__main__":

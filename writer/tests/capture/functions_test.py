@@ -297,7 +297,8 @@ class Trace:
                     continue
                 self.told[event["stream"]].append(("+" if event["type"] == "begin" else "-") + names[name])
                 for argument in event.get("args", ()):
-                    self.left[argument["value"]["text"]] += 1
+                    if argument["name"] == "left by":
+                        self.left[argument["value"]["text"]] += 1
 
     def streams(self):
         """(pid, tid) -> what it told, several where a process was replaced."""
