@@ -291,36 +291,98 @@ static void ids_far_apart_and_close_together_are_found(void **state)
     }
 }
 
-/*
- * Strings of 30-bit ids may lie up to 0x3FFFFFFF - FIRST_REGULAR into the string data. The memory before them is never
- * touched, so that it costs nothing.
- */
-static void ids_at_the_30_bit_limit_are_found(void **state)
+/* ---- Ids near the limit ---- */
+
+enum { LAST_ID = 0x3FFFFFFF, FIRST_REGULAR = 100000003 };
+
+/* An entry that refers to the last id. */
+static void put_reference(uint8_t *at, uint32_t version)
 {
-    enum { LAST_ID = 0x3FFFFFFF, FIRST_REGULAR = 100000003, ROOM = 4096 };
+    static const char classic[] = "\xBF\xFF\xFF\xFF\xFF", narrow[] = "\xFE\xFF\xFF\xFF\x3F\xFF",
+                      wide[] = "\xFE\xFF\xFF\xFF\x3F\0\0\0\0\xFF";
+    size_t nbytes = version < 7 ? sizeof classic - 1 : version < 9 ? sizeof narrow - 1 : sizeof wide - 1;
+    memcpy(at, version < 7 ? classic : version < 9 ? narrow : wide, nbytes);
+}
+
+/* A paged file with the first bytes of the string data, whose page says that it has 'nbytes' more than it. */
+static struct profile_bytes paged_until_strings(const struct profile *profile, size_t more)
+{
+    struct profile_bytes file = {.bytes = NULL};
+    const struct profile_bytes *data = &profile->streams[MM_STRING_DATA];
+    profile_file_start(&file, profile->version);
+    profile_page(&file, MM_EVENTS, profile->streams[MM_EVENTS].bytes, profile->streams[MM_EVENTS].nbytes);
+    profile_page(&file, MM_STRING_INDEX, profile->streams[MM_STRING_INDEX].bytes,
+                 profile->streams[MM_STRING_INDEX].nbytes);
+    profile_page(&file, MM_STRING_DATA, data->bytes, data->nbytes);
+    uint32_t nbytes = (uint32_t)(data->nbytes + more);
+    for (unsigned i = 0; i < 4; i++)
+        file.bytes[file.nbytes - data->nbytes - 4 + i] = (uint8_t)(nbytes >> 8 * i);
+    return file;
+}
+
+/*
+ * From format 4 on strings of 30-bit ids may lie up to 0x3FFFFFFF - FIRST_REGULAR into the string data. The memory before
+ * them is never touched, so that it costs nothing.
+ */
+static void strings_at_the_30_bit_limit_are_found(void **state)
+{
+    enum { ROOM = 4096 };
     (void)state;
-    for (uint32_t version = 4; version <= 5; version++) {
+    for (uint32_t version = 4; version <= 9; version++) {
         struct profile profile;
         profile_start(&profile, version);
-        struct profile_input input = input_three(&profile), large = input;
-        size_t last = LAST_ID - FIRST_REGULAR, nbytes = last + ROOM;
+        struct profile_input input = {{NULL}, {0}};
+        size_t last = LAST_ID - FIRST_REGULAR;
+        struct profile_bytes *strings = &profile.streams[MM_STRING_DATA], start = {.bytes = NULL};
+        int at = version < 6 ? MM_STRING_DATA : 0;
+        if (version < 6)
+            profile_bytes_add(&start, strings->bytes, strings->nbytes);
+        else
+            start = paged_until_strings(&profile, last + ROOM - strings->nbytes);
+        size_t shift = start.nbytes - strings->nbytes, nbytes = shift + last + ROOM;
         uint8_t *data =
             mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         assert_ptr_not_equal(data, MAP_FAILED);
-        memcpy(data, input.bytes[MM_STRING_DATA], input.nbytes[MM_STRING_DATA]);
-        memcpy(data + last - 9, "\xBF\xFF\xFF\xFF\xFF", 5); /* refers to the last id */
-        memcpy(data + last, "the last\xFF", 9);
-        large.bytes[MM_STRING_DATA] = data;
-        large.nbytes[MM_STRING_DATA] = nbytes;
-        struct mm_file *file = input_open(&large);
+        memcpy(data, start.bytes, start.nbytes);
+        put_reference(data + shift + last - 16, version);
+        memcpy(data + shift + last, "the last\xFF", 9);
+        for (int i = 0; i < MM_STREAM_COUNT && version < 6; i++) {
+            input.bytes[i] = profile.streams[i].bytes;
+            input.nbytes[i] = profile.streams[i].nbytes;
+        }
+        input.bytes[at] = data;
+        input.nbytes[at] = nbytes;
+        struct mm_file *file = input_open(&input);
+        assert_int_equal(damage_count(file), 0);
         assert_text(file, LAST_ID, "the last");
-        assert_text(file, LAST_ID - 9, "the last");
+        assert_text(file, LAST_ID - 16, "the last");
         assert_text(file, LAST_ID + UINT64_C(1) + ROOM, "<unknown>");
         mm_close(file);
         munmap(data, nbytes);
-        input_free(&input);
+        profile_bytes_free(&start);
         profile_free(&profile);
     }
+}
+
+/* In format 3 the index has all ids, and the last may be that of any string. */
+static void the_last_id_of_format_3_is_found_by_the_index(void **state)
+{
+    (void)state;
+    struct profile profile;
+    profile_start(&profile, 3);
+    const struct profile_part reference = {.text = NULL, .id = LAST_ID};
+    uint64_t text = profile_text(&profile, "the last"), other = profile_entry(&profile, &reference, 1);
+    profile_bind(&profile, LAST_ID, text);
+    profile_bind(&profile, LAST_ID - 1, other);
+    struct profile_input input = input_make(&profile, 0);
+    struct mm_file *file = input_open(&input);
+    assert_text(file, LAST_ID, "the last");
+    assert_text(file, LAST_ID - 1, "the last");
+    assert_text(file, LAST_ID - 2, "<unknown>");
+    mm_close(file);
+    assert_int_equal(profile_compare(input.bytes, input.nbytes, true), TBED_OK);
+    input_free(&input);
+    profile_free(&profile);
 }
 
 int main(void)
@@ -334,7 +396,8 @@ int main(void)
         cmocka_unit_test(deep_stacks_and_ends_of_nothing_are_cheap),
         cmocka_unit_test(large_pages_become_chunks_of_at_most_256_kib),
         cmocka_unit_test(ids_far_apart_and_close_together_are_found),
-        cmocka_unit_test(ids_at_the_30_bit_limit_are_found),
+        cmocka_unit_test(strings_at_the_30_bit_limit_are_found),
+        cmocka_unit_test(the_last_id_of_format_3_is_found_by_the_index),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
