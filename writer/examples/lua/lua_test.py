@@ -68,6 +68,12 @@ class Lua(unittest.TestCase):
         self.assertGreater(len(own), 12)
         self.assertEqual(own, watched)
 
+    def test_memory_is_what_the_counter_says_while_the_collector_runs(self):
+        risen, events = self.lua("trace", "garbage")
+        counts = collections.Counter(event["type"] for event in events)
+        self.assertGreater(counts["free"], 5000)
+        self.assertEqual(sum(memory_by_line(events).values()), risen)  # KeyError: what was freed was not allocated
+
     def test_objects_have_their_types(self):
         _, events = self.lua("trace", "allocations")
         classes = collections.Counter(event["class"] for event in events if event["type"] == "alloc")

@@ -107,4 +107,23 @@ local function memory()
     return kept
 end
 
-return { errors = errors, count_down = count_down, coroutines = coroutines, memory = memory }
+-- More garbage than a collector would let lie: tables, texts, closures and coroutines, also with finalizers.
+local finalized = 0
+local function garbage()
+    local old
+    for i = 1, 3000 do
+        local new = setmetatable({ i, text = "a text that is garbage soon " .. i }, i % 10 == 0 and {
+            __gc = function() finalized = finalized + 1 end,
+        } or nil)
+        new.add = function(a) return a + i end
+        if i % 100 == 0 then
+            old = new
+            new.thread = coroutine.create(function() coroutine.yield(old) end)
+            coroutine.resume(new.thread)
+        end
+    end
+    assert(finalized > 0)
+    return old
+end
+
+return { errors = errors, count_down = count_down, coroutines = coroutines, memory = memory, garbage = garbage }

@@ -1,4 +1,4 @@
--- Runs program.lua, traced by the example or watched by debug.sethook(): lua run.lua trace|watch calls|allocations OUT
+-- Runs program.lua, traced by the example or watched by debug.sethook(): lua run.lua trace|watch calls|allocations|garbage OUT
 -- What it prints when it watches is what the trace must have. Its own functions are left out of both.
 -- SPDX-License-Identifier: MIT
 
@@ -83,9 +83,13 @@ end
 
 if how == "trace" then
     local tracebed = require("tracebed_lua")
-    local work = what == "calls" and calls or program.memory
+    local work = what == "calls" and calls or program[what == "garbage" and what or "memory"]
     local first, last = 0, 0
-    tracebed.start(out, what)
+    collect()
+    tracebed.start(out, what == "calls" and what or "allocations")
+    if what == "garbage" then
+        collect("restart")
+    end
     if what == "calls" then
         work()
     else
