@@ -14,6 +14,7 @@ SPDX-License-Identifier: MIT
 """
 
 import os
+import shutil
 import sys
 
 import cases
@@ -28,6 +29,22 @@ ELSEWHERE = {
     "sql.md": {"sql": "sql-questions"},
     "vm.md": {"c": "vm-guide"},
 }
+# Traces that the reader of a page is expected to have; profiles are imported.
+TRACE = ROOT / "spec/golden/valid/recorder.tbed"
+OTHER = ROOT / "spec/golden/measureme/v9.mm_profdata"
+TRACES = {
+    "fleet.md": {"run.tbed": TRACE, "new.tbed": OTHER},
+    "parquet.md": {"run.tbed": TRACE, "new.tbed": OTHER},
+    "sql.md": {"run.tbed": TRACE, "new.tbed": OTHER},
+    "view.md": {"run.tbed": TRACE},
+}
+
+
+def give(source, path):
+    if source.suffix == ".tbed":
+        shutil.copy(source, path)
+    else:
+        cases.output_of(ROOT, cases.TRACEBED, "import", source, "-o", path)
 
 
 def refuse_unrun(page, text, elsewhere):
@@ -55,6 +72,8 @@ def case_of(path):
             return "nothing to run"
         work, before = folder / "work", os.times()
         work.mkdir()
+        for name, source in TRACES.get(path.name, {}).items():
+            give(source, work / name)
         count = pages.run_page(path.name, text, work, pages.install(folder), elsewhere)
         after = os.times()
         seconds = after.children_user + after.children_system - before.children_user - before.children_system

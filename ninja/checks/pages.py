@@ -97,6 +97,7 @@ def needs(environment):
     has = {"ruby": shutil.which("ruby") and os.path.isdir(f"{prefix}/lib/tracebed/ruby")}
     return [
         (r"^\./run ", "the tree that this check is part of", False),
+        (r"^tracebed sql \S+ *(#|$)", "a terminal, in which a test of its own runs it", False),
         ("tracebed tui ", "a terminal, in which its own test runs it", False),
         ("(?i)ruby", "Ruby and its headers", has["ruby"]),
         ("^g[+][+] ", "g++", shutil.which("g++")),
