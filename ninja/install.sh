@@ -88,6 +88,8 @@ put 644 "$prefix/share/man/man1" reader/tools/man/*.1
 put 644 "$prefix/share/man/man5" reader/tools/man/*.5
 put_as 644 "$prefix/share/bash-completion/completions/tracebed" reader/tools/tracebed.bash
 put 644 "$prefix/share/doc/tracebed" LICENSE README.md spec/format.md
+put 644 "$prefix/share/doc/tracebed/docs" docs/*.md
+put 644 "$prefix/share/doc/tracebed/docs/pictures" docs/pictures/*.png
 
 # Static linking needs Libs.private: pkg-config --static.
 put_pc() {

@@ -18,6 +18,8 @@ import pages
 from cases import ROOT, Failure
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+# Its programs, and those of these pages, are C and C++ at once.
+PROGRAMS = README + (ROOT / "docs/openoffice.md").read_text(encoding="utf-8")
 COMPILERS = [("gcc", "c11"), ("gcc", "c17"), ("clang", "c17"), ("g++", "c++17"), ("clang++", "c++17")]
 
 
@@ -38,7 +40,7 @@ def run(command, folder, environment):
 def test_programs(folder):
     environment, work = pages.install(folder), folder / "work"
     work.mkdir()
-    programs = {pages.name_of(block.lines): block.lines for block in pages.blocks(README) if block.language == "c"}
+    programs = {pages.name_of(block.lines): block.lines for block in pages.blocks(PROGRAMS) if block.language == "c"}
     for name, lines in programs.items():
         (work / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
         for compiler, standard in COMPILERS:
