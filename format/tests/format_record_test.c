@@ -16,7 +16,7 @@ enum { ROOM = 80, NBYTES_MAX = 8 + 40 + ROOM };
 
 /* The meaning of each 32-bit field from offset 8 on. */
 static const char *const fields_of[] = {
-    [1] = "s..i...0", [2] = "sst.i...", [3] = "si..",    [4] = "i.kpii.b..",  [5] = "si......", [6] = "si..",
+    [1] = "s..i...a", [2] = "sst.i...", [3] = "si..",    [4] = "i.kpii.b..",  [5] = "si......", [6] = "si..",
     [7] = "i.",       [8] = "i.i0",     [9] = ".0",      [10] = "......",     [11] = "ii00",    [12] = "s0..",
     [13] = "i.",      [14] = "i.",      [15] = "....s.", [16] = ".l........", [17] = "i.",
 };
@@ -25,8 +25,8 @@ enum { TYPES = sizeof fields_of / sizeof fields_of[0] };
 static const struct range {
     char letter;
     uint32_t least, most;
-} ranges[] = {{'0', 0, 0}, {'s', 1, UINT32_MAX}, {'i', 0, 0x3FFFFFFF}, {'k', 1, 2},
-              {'t', 1, 4}, {'p', 0, 31},         {'b', 0, 64},         {'l', 0, 4}};
+} ranges[] = {{'0', 0, 0},  {'s', 1, UINT32_MAX}, {'i', 0, 0x3FFFFFFF}, {'k', 1, 2}, {'t', 1, 4},
+              {'p', 0, 31}, {'b', 0, 64},         {'l', 0, 4},          {'a', 0, 1}};
 
 static const struct range *range_of(char letter)
 {
