@@ -78,7 +78,7 @@ ROOMS = {
     "reader/exchange/chrome": ["reader/exchange/events", "reader/exchange/chrome/import"],
     "reader/exchange/perfetto/import": ["reader/exchange/foreign"],
     "reader/exchange/perfetto": ["reader/exchange/events", "reader/exchange/perfetto/import"],
-    "reader/exchange/firefox": ["reader/exchange/events"],
+    "reader/exchange/firefox": ["reader/exchange/events", "reader/exchange/stacks"],
     "reader/exchange/otlp": ["reader/exchange/events"],
     "reader/exchange/ctf/import": ["reader/exchange/shared", "reader/symbols/process"],
     "reader/exchange/ctf/export": ["reader/exchange/events"],

@@ -80,4 +80,9 @@ void tbed_firefox_close_thread(void *context);
 void tbed_firefox_put_live(void *context, uint64_t pid, int64_t ns, uint64_t nbytes);
 void tbed_firefox_end_counter(struct firefox *firefox);
 
+/* ---- firefox_memory.c ---- */
+
+/* Writes the threads of memory by call stack instead. */
+enum tbed_status tbed_firefox_put_memory(struct firefox *firefox);
+
 #endif

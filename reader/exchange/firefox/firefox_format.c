@@ -111,9 +111,10 @@ static enum tbed_status export_file(const struct export_job *job, struct export_
                                            .live = tbed_firefox_put_live,
                                            .context = &firefox};
     open_spools(&firefox);
-    job->result->written = "marker";
+    job->result->written = job->options.by_memory ? "stack" : "marker";
     tbed_text_puts(&out->text, "{\"threads\":[");
-    enum tbed_status status = tbed_export_walk(&firefox.walk, &visitor);
+    enum tbed_status status = job->options.by_memory ? tbed_firefox_put_memory(&firefox)
+                                                     : tbed_export_walk(&firefox.walk, &visitor);
     if (status == TBED_OK)
         put_end(&firefox);
     errno = firefox.write_errno;
@@ -134,6 +135,7 @@ const struct exchange_format tbed_exchange_firefox = {
               .has_export = true,
               .exports_many = true,
               .exports_to_stdout = true,
+              .exports_memory = true,
               .compresses = true,
               .skips = true},
     .export_file = export_file,

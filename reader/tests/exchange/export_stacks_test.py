@@ -259,6 +259,8 @@ def test_memory_leaves_by_every_door(folder):
     need({name: sum(stacks.values()) for name, stacks in sampled.items()} ==
          {"allocated": totals["bytes"], "live at the peak": totals["peak_bytes"], "never freed": totals["live_bytes"],
           "allocations": totals["count"]}, "speedscope")
+    firefox = formats.read_firefox_memory(export("firefox", path, "--memory"))
+    need(firefox == {name: {stack: weight for stack, weight in stacks.items() if weight} for name, stacks in sampled.items()}, "firefox")
     heap = formats.read_heaptrack(export("heaptrack", path))
     need(heap == (totals["count"], totals["bytes"], totals["live_bytes"], totals["live_count"], totals["peak_bytes"]), f"heaptrack: {heap}")
 

@@ -229,6 +229,29 @@ def read_speedscope(data):
     return timed, sampled
 
 
+# ---- The Firefox Profiler ----
+
+
+def read_firefox_memory(data):
+    """name of a thread -> {stack: weight}; a stack is as speedscope has it, the outermost frame first."""
+    found, threads = json.loads(data), {}
+    for thread in found["threads"]:
+        stacks, frames, functions, samples = (thread[key] for key in ("stackTable", "frameTable", "funcTable", "samples"))
+        for table in (stacks, frames, functions, samples):
+            need(all(len(column) == table["length"] for key, column in table.items() if key not in ("length", "weightType")), "columns")
+        need(all(prefix is None or prefix < i for i, prefix in enumerate(stacks["prefix"])), "a stack comes before its callers")
+        need(samples["weightType"] == ("samples" if thread["name"] == "allocations" else "bytes"), "the type of weights")
+        need(samples["time"] == list(range(samples["length"])) and all(samples["weight"]), "times or weights")
+        paths = []
+        for frame, prefix in zip(stacks["frame"], stacks["prefix"]):
+            name = thread["stringArray"][functions["name"][frames["func"][frame]]]
+            paths.append((*(paths[prefix] if prefix is not None else ()), name))
+        sums = threads.setdefault(thread["name"], collections.Counter())
+        for stack, weight in zip(samples["stack"], samples["weight"]):
+            sums[paths[stack]] += weight
+    return {name: dict(sums) for name, sums in threads.items()}
+
+
 # ---- heaptrack ----
 
 Heap = collections.namedtuple("Heap", "count nbytes live_nbytes live_count peak_nbytes")

@@ -43,9 +43,10 @@ static const char help[] =
     "parquet, csv, ndjson:\n"
     "      --table=NAME          write this table (default: spans; for parquet all)\n"
     "\n"
-    "folded, pprof, callgrind and speedscope (accept several FILEs):\n"
-    "      --memory              sum up allocated memory instead of time; the default\n"
-    "                            for traces of allocations without spans\n"
+    "folded, pprof, callgrind, speedscope and firefox (accept several FILEs):\n"
+    "      --memory              sum up allocated memory instead of time; except with\n"
+    "                            firefox, the default for traces of allocations\n"
+    "                            without spans\n"
     "\n"
     "mm_profdata; chrome, perfetto, firefox, otlp, ctf (accept several FILEs):\n"
     "      --no-instants         leave out instants\n"
@@ -103,7 +104,7 @@ static const struct tool_option_scope scopes[] = {
     {'j', "chrome, parquet, csv, ndjson, folded, pprof, callgrind, speedscope, heaptrack", NULL},
     {OPTION_NO_INSTANTS, SKIPPING, NULL},
     {OPTION_NO_COUNTERS, SKIPPING, NULL},
-    {OPTION_MEMORY, "folded, pprof, callgrind, speedscope", NULL},
+    {OPTION_MEMORY, "folded, pprof, callgrind, speedscope, firefox", NULL},
     {OPTION_REBASE, "rtl-log", NULL},
     {OPTION_TID, "rtl-log", NULL},
     {OPTION_QUIRKS, "rtl-log", NULL},

@@ -166,6 +166,11 @@ def test_pauses(folder):
     rows = {row["name"]: row for row in json.loads(run([TRACEBED, "report", "--json", "run.tbed"], folder))["spans"]}
     need(rows["major GC: marking"]["count"] >= 3 and rows["minor GC: marking"]["count"] >= 1, str(rows))
     need(rows["GC pause"]["count"] >= 4, str(rows))
+    run([TRACEBED, "export", "--to=firefox", "--no-instants", "-o", "run.json", "run.tbed"], folder)
+    threads = {thread["name"]: thread for thread in json.loads(pathlib.Path(folder, "run.json").read_text())["threads"]}
+    names, markers = threads["garbage collector"]["stringArray"], threads["garbage collector"]["markers"]
+    pauses = [end - begin for name, begin, end in zip(markers["name"], markers["startTime"], markers["endTime"]) if names[name] == "GC pause"]
+    need(len(pauses) == rows["GC pause"]["count"] and abs(sum(pauses) * 1e6 - rows["GC pause"]["total_ns"]) < 1000, f"markers: {pauses}")
 
 
 # ---- Allocations and frees ----
