@@ -155,19 +155,25 @@ static bool resolve(void)
 
 /*
  * A library loaded with dlopen() and RTLD_LOCAL finds what it needs (the C++ runtime) in a scope of its own, where
- * RTLD_NEXT does not look. A library found there stays loaded.
+ * RTLD_NEXT does not look. A library found there stays loaded. All later callers get their functions from there as well:
+ * what one of them allocates another may free.
  */
 void *preload_real_find(const char *name, uintptr_t pc)
 {
-    void *found = dlsym(RTLD_NEXT, name), *scope = NULL;
+    static void *kept_scope; /* atomic */
+    void *scope = __atomic_load_n(&kept_scope, __ATOMIC_ACQUIRE);
+    void *found = scope == NULL ? dlsym(RTLD_NEXT, name) : NULL;
     Dl_info caller, own, other;
-    if (found == NULL && dladdr((void *)pc, &caller) != 0 && caller.dli_fname != NULL)
+    if (found == NULL && scope == NULL && dladdr((void *)pc, &caller) != 0 && caller.dli_fname != NULL)
         scope = dlopen(caller.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     if (scope != NULL)
         found = dlsym(scope, name);
     bool is_own = found != NULL && dladdr(&preload_real, &own) != 0 && dladdr(found, &other) != 0 &&
                   own.dli_fbase == other.dli_fbase;
-    return is_own ? NULL : found;
+    if (found == NULL || is_own)
+        return NULL;
+    __atomic_store_n(&kept_scope, scope, __ATOMIC_RELEASE);
+    return found;
 }
 
 /* ---- The first entries of the table ---- */
