@@ -42,9 +42,9 @@ MAIN = "reader/tools/main.c"
 
 # The rooms of the libraries that are preloaded into other programs; see ninja/preload.ninja.
 PRELOADED = {
-    "libtracebed-preload": ["writer/capture/shared", LAUNCH, "writer/capture/preload"],
-    "libtracebed-functions": ["writer/capture/shared", LAUNCH, "writer/capture/values", "writer/capture/functions",
-                              "writer/capture/entries", "writer/capture/libcalls"],
+    "libtracebed-preload": ["writer/capture/shared", LAUNCH, "writer/capture/loading", "writer/capture/preload"],
+    "libtracebed-functions": ["writer/capture/shared", LAUNCH, "writer/capture/loading", "writer/capture/values",
+                              "writer/capture/functions", "writer/capture/entries", "writer/capture/libcalls"],
 }
 RUBY = "writer/capture/ruby/ext/tracebed"
 PYTHON = "reader/python"

@@ -14,6 +14,7 @@
 
 #include "writer/capture/entries/entries.h"
 #include "writer/capture/launch/launch.h"
+#include "writer/capture/loading/preload_loading.h"
 
 /* ---- One place ---- */
 
@@ -204,6 +205,13 @@ void functions_patch_loaded(void)
     errno = saved_errno;
 }
 
+static void patch_library(void *library, size_t first)
+{
+    (void)library;
+    (void)first;
+    functions_patch_loaded();
+}
+
 /*
  * Behind that of the filter, before those of the program. Without a trace the library is only there to see which programs
  * are started.
@@ -216,4 +224,5 @@ __attribute__((constructor(102))) static void start(void)
     launch_notes_remember();
     is_prepared = functions_entries_prepare((uintptr_t)functions_return_trampoline);
     functions_patch_loaded();
+    preload_loaded = patch_library;
 }

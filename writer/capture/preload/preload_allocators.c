@@ -7,8 +7,8 @@
  * the real one and records. What the allocator calls meanwhile is a part of the same allocation and not recorded, except
  * in functions that may leave by an exception; these call nobody.
  *
- * Not here: allocators linked statically, and modules loaded later with dlopen(), and what constructors of
- * libraries allocate before ours runs.
+ * Not here: allocators linked statically, what constructors of libraries allocate before ours runs, and those of libraries
+ * that are loaded later.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,6 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "writer/capture/loading/preload_loading.h"
 #include "writer/capture/shared/preload.h"
 #include "writer/capture/shared/preload_slots.h"
 
@@ -168,6 +169,8 @@ static const struct replacement replacements[] = {
 
 static const struct replacement *replacement_find(const char *name)
 {
+    if (strncmp(name, "tc_", 3) != 0 && strncmp(name, "mi_", 3) != 0 && strstr(name, "llocx") == NULL)
+        return NULL;
     for (size_t i = 0; i < sizeof replacements / sizeof *replacements; i++)
         if (strcmp(replacements[i].name, name) == 0)
             return &replacements[i];
@@ -211,6 +214,93 @@ static bool has_allocator(void)
            dlsym(RTLD_DEFAULT, "mi_malloc") != NULL;
 }
 
+/* ---- Libraries that are loaded later ---- */
+
+/*
+ * Nothing can be looked up while the loader's list is read, so it is read twice. Modules of which another thread is at
+ * work have slots that lead nowhere yet.
+ */
+struct loaded {
+    size_t at, first;
+    struct preload_slot_page page;
+    uintptr_t functions[sizeof replacements / sizeof *replacements]; /* 0: not called; 1: called */
+};
+
+static void note_slot(void *context, const struct preload_slot *slot)
+{
+    struct loaded *loaded = context;
+    const struct replacement *replacement = replacement_find(slot->name);
+    if (replacement != NULL)
+        loaded->functions[replacement - replacements] = 1;
+}
+
+/* One that is not bound yet must find this function, too. */
+static void take_loaded_slot(void *context, const struct preload_slot *slot)
+{
+    struct loaded *loaded = context;
+    const struct replacement *replacement = replacement_find(slot->name);
+    uintptr_t function = replacement != NULL ? loaded->functions[replacement - replacements] : 0;
+    uintptr_t value = __atomic_load_n(slot->at, __ATOMIC_RELAXED);
+    if (function != 0 && (value == function || preload_is_code_of(loaded->page.info, value)) &&
+        preload_slot_page_open(&loaded->page, (uintptr_t)slot->at))
+        __atomic_store_n(slot->at, replacement->hook, __ATOMIC_RELEASE);
+}
+
+static int note_module(struct dl_phdr_info *info, size_t nbytes, void *context)
+{
+    struct loaded *loaded = context;
+    (void)nbytes;
+    if (loaded->at++ >= loaded->first)
+        preload_pointers_each(info, note_slot, loaded);
+    return 0;
+}
+
+static int patch_loaded(struct dl_phdr_info *info, size_t nbytes, void *context)
+{
+    struct loaded *loaded = context;
+    (void)nbytes;
+    if (loaded->at++ < loaded->first)
+        return 0;
+    loaded->page = (struct preload_slot_page){.info = info};
+    preload_pointers_each(info, take_loaded_slot, loaded);
+    preload_slot_page_close(&loaded->page);
+    return 0;
+}
+
+/* The function that the library calls by this name; 0: unknown. */
+static uintptr_t function_of(void *library, const struct replacement *replacement)
+{
+    void *function = dlsym(library, replacement->name), *first = dlsym(RTLD_DEFAULT, replacement->name);
+    bool is_clear = function != NULL && (first == NULL || first == function);
+    return is_clear && is_real(replacement, (uintptr_t)function) ? (uintptr_t)function : 0;
+}
+
+/* Returns whether there is any. */
+static bool find_functions(void *library, struct loaded *loaded)
+{
+    bool has_any = false;
+    for (size_t i = 0; i < sizeof replacements / sizeof *replacements; i++)
+        if (loaded->functions[i] != 0) {
+            loaded->functions[i] = function_of(library, &replacements[i]);
+            has_any |= loaded->functions[i] != 0;
+        }
+    dlerror(); /* the program's dlopen() has succeeded */
+    return has_any;
+}
+
+static void patch_library(void *library, size_t first)
+{
+    struct loaded loaded = {.first = first};
+    uint8_t guard = preload_lookup_begin(&preload_thread);
+    dl_iterate_phdr(note_module, &loaded);
+    loaded.at = 0;
+    if (find_functions(library, &loaded))
+        dl_iterate_phdr(patch_loaded, &loaded);
+    preload_lookup_end(&preload_thread, guard);
+}
+
+/* ---- The beginning ---- */
+
 static void patch(void)
 {
     struct preload_thread *thread = &preload_thread;
@@ -221,6 +311,7 @@ static void patch(void)
     preload_guard_set(thread, PRELOAD_APART);
     if (has_allocator())
         dl_iterate_phdr(patch_module, NULL);
+    preload_loaded = patch_library;
     preload_guard_set(thread, guard);
     errno = saved_errno;
 }

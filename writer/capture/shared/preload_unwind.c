@@ -89,6 +89,8 @@ static void enter_stack(struct preload_unwinder *unwinder, uintptr_t address)
 
 /* ---- Steps ---- */
 
+uintptr_t preload_gate_return;
+
 /* The caller of a function that keeps a frame pointer. */
 static bool step_by_frame_pointer(struct preload_unwinder *unwinder, struct preload_frame *at)
 {
@@ -133,6 +135,17 @@ static const struct preload_frame_rule *find_rule(struct preload_unwinder *unwin
     return rule;
 }
 
+/* A gate may be where unwinders end. */
+static bool step_through_gate(struct preload_unwinder *unwinder, struct preload_frame *at)
+{
+    uintptr_t pc;
+    if (preload_gate_return == 0 || !read_word(unwinder, at->sp, &pc) || pc != preload_gate_return)
+        return false;
+    at->pc = pc;
+    at->sp += sizeof pc;
+    return true;
+}
+
 static bool step(struct preload_unwinder *unwinder, struct preload_frame *at)
 {
     const struct preload_frame_rule *rule = find_rule(unwinder, at->pc);
@@ -140,7 +153,7 @@ static bool step(struct preload_unwinder *unwinder, struct preload_frame *at)
     if (rule->kind == PRELOAD_FRAME_SIGNAL)
         return step_over_signal(unwinder, at);
     if (rule->kind == PRELOAD_FRAME_END)
-        return false;
+        return step_through_gate(unwinder, at);
     frame += (uintptr_t)(intptr_t)rule->frame_offset;
     if (rule->kind == PRELOAD_FRAME_SAVED &&
         (!read_word(unwinder, frame, &frame) || !read_word(unwinder, at->bp, &at->bp)))
@@ -168,6 +181,24 @@ static bool step(struct preload_unwinder *unwinder, struct preload_frame *at)
 #endif
 
 /* ---- Stacks ---- */
+
+/*
+ * Stores a frame, and returns how many there are then. A function that was entered through a gate goes, and so does the
+ * gate. The frame outwards of them does not follow from the one inwards alone.
+ */
+static inline uint32_t store(struct preload_unwinder *unwinder, uint32_t count, struct preload_frame *at,
+                             bool *is_behind_gate)
+{
+    if (TBED_UNLIKELY(at->pc == preload_gate_return) && count > 0) {
+        *is_behind_gate = true;
+        return count - 1;
+    }
+    if (TBED_UNLIKELY(*is_behind_gate))
+        at->pc_at = 0;
+    *is_behind_gate = false;
+    unwinder->inner[count] = *at;
+    return count + 1;
+}
 
 /* The caller that was found from the next frame inwards would be found again. */
 static inline bool is_unchanged(const struct preload_unwinder *unwinder, const struct preload_frame *frame)
@@ -208,6 +239,7 @@ void preload_unwind(struct preload_unwinder *unwinder, const uintptr_t *frame, u
     struct preload_frame at = {.pc = frame[1], .sp = (uintptr_t)(frame + 2), .bp = frame[0]};
     struct preload_frame *inner = unwinder->inner, *last = unwinder->frames;
     uint32_t count = 0, left = unwinder->depth;
+    bool is_behind_gate = false;
     enter_stack(unwinder, (uintptr_t)frame);
     do {
         left = skip_inner(unwinder, left, at.sp);
@@ -223,7 +255,7 @@ void preload_unwind(struct preload_unwinder *unwinder, const uintptr_t *frame, u
                 inner[count++] = last[left - 1];
             at = last[--left];
         }
-        inner[count++] = at;
+        count = store(unwinder, count, &at, &is_behind_gate);
     } while (count < max &&
              (unwinder->by_frame_pointer ? step_by_frame_pointer(unwinder, &at) : step(unwinder, &at)));
     if (count == max)

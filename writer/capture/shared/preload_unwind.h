@@ -84,6 +84,12 @@ struct preload_unwinder { /* for one thread; begins as zeros */
  */
 void preload_unwind(struct preload_unwinder *unwinder, const uintptr_t *frame, uint32_t max);
 
+/*
+ * Where the return instruction of a gate leads: a function of ours has let another one return to there through an
+ * instruction in its caller's module (preload_loading.c). 0: nowhere.
+ */
+extern uintptr_t preload_gate_return;
+
 /* Forgets the rules and the last stack: what is loaded has changed. */
 void preload_unwinder_forget(struct preload_unwinder *unwinder);
 
