@@ -139,5 +139,7 @@ size_t functions_sites_each(const struct dl_phdr_info *info, functions_site_visi
 
 /* Patches what was loaded since the last call. */
 void functions_patch_loaded(void);
+/* Called behind that; NULL: nothing is. */
+extern void (*functions_patch_more)(void);
 
 #endif

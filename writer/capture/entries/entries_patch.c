@@ -190,6 +190,8 @@ static void patch_all(void)
 
 static bool is_off;
 
+void (*functions_patch_more)(void);
+
 void functions_patch_loaded(void)
 {
     if (is_off)
@@ -200,6 +202,8 @@ void functions_patch_loaded(void)
     functions_signals_block(&signals);
     preload_guard_set(&preload_thread, PRELOAD_APART);
     patch_all();
+    if (functions_patch_more != NULL)
+        functions_patch_more();
     preload_guard_set(&preload_thread, guard);
     functions_signals_restore(&signals);
     errno = saved_errno;

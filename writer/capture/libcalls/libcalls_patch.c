@@ -22,7 +22,7 @@ struct patching {
     struct preload_slot_page page;
 };
 
-/* Functions of this library are called as they are. */
+/* Functions of this library are called as they are, which includes stubs that are in their slots already. */
 static bool is_foreign(uintptr_t function)
 {
     Dl_info own, other;
@@ -115,6 +115,7 @@ __attribute__((constructor(103))) static void start(void)
     wanted_modules = getenv(LAUNCH_ENV_LIBCALLS);
     preload_guard_set(&preload_thread, PRELOAD_APART);
     functions_libcalls_patch();
+    functions_patch_more = functions_libcalls_patch; /* libraries that are loaded later */
     preload_guard_set(&preload_thread, guard);
     errno = saved_errno;
 }

@@ -39,15 +39,25 @@ _Static_assert(FUNCTIONS_THROUGH_STUB == 5 && FUNCTIONS_STUBS_MAX == 8192, "as i
 
 static uint32_t stub_count;
 
+static uintptr_t stub_at(uint32_t number)
+{
+    return (uintptr_t)functions_stubs + (uintptr_t)number * STUB_NBYTES;
+}
+
+/* Modules share the stub of a function, so libraries that come and go take no more of them. */
 uintptr_t functions_stub_for(uintptr_t function)
 {
+    uint32_t count = __atomic_load_n(&stub_count, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < count && i < FUNCTIONS_STUBS_MAX; i++)
+        if (__atomic_load_n(&functions_stub_targets[i], __ATOMIC_RELAXED) == function)
+            return stub_at(i);
     uint32_t number = __atomic_fetch_add(&stub_count, 1, __ATOMIC_RELAXED);
     if (number >= FUNCTIONS_STUBS_MAX) {
         __atomic_store_n(&stub_count, FUNCTIONS_STUBS_MAX, __ATOMIC_RELAXED);
         return 0;
     }
     __atomic_store_n(&functions_stub_targets[number], function, __ATOMIC_RELEASE);
-    return (uintptr_t)functions_stubs + (uintptr_t)number * STUB_NBYTES;
+    return stub_at(number);
 }
 
 #else

@@ -3,7 +3,7 @@ Calls of library functions, recorded with 'tracebed record --libcalls', against 
 
     python3 writer/tests/capture/libcalls_test.py [NAME...]
 
-Check: functions-libcalls test_bindings test_filters test_unusual_calls test_libraries test_threads
+Check: functions-libcalls test_bindings test_filters test_unusual_calls test_libraries test_loaded_libraries test_threads
 Needs: $b/programs
 
 SPDX-License-Identifier: MIT
@@ -140,6 +140,35 @@ def test_libraries(folder):
                     "-L" + str(folder), "-l:liba.so", "-Wl,-rpath," + str(folder))
     expect_counts(record(folder, program, "--libcalls")[0], {"a": 1})
     expect_counts(record(folder, program, "--libcalls=liba*")[0], {"strlen": 1})
+
+
+LOADS = """
+#include <dlfcn.h>
+#include <stddef.h>
+int main(void)
+{
+    for (int i = 0; i < 20; i++) {
+        void *library = dlopen("./libb.so", %s);
+        int (*b)(const char *) = library != NULL ? (int (*)(const char *))dlsym(library, "b") : NULL;
+        if (b == NULL || b("text") != 4)
+            return 1;
+        dlclose(library);
+    }
+    return 0;
+}
+"""
+
+
+def test_loaded_libraries(folder):
+    """Libraries that come and go, and are bound at once or later."""
+    build(folder, "libb.so", "#include <string.h>\nint b(const char *s) { return (int)strlen(s); }\n", "-shared", "-fPIC",
+          "-Wl,-z,lazy")
+    for binding in ("RTLD_NOW", "RTLD_LAZY"):
+        program = build(folder, "loads", LOADS % binding)
+        counts, open_count = record(folder, program, "--libcalls=libb*")
+        expect_counts(counts, {"strlen": 20})
+        if open_count != 0:
+            raise Failure("%d calls have not ended" % open_count)
 
 
 THREADS = """
