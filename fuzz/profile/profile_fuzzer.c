@@ -47,6 +47,25 @@ static void compare(const struct tbed_statistics *in_place, const struct tbed_st
     REQUIRE(tbed_statistics_artifact(imported, count) == NULL);
 }
 
+/* Artifacts alone are those that all events have. */
+static void check_artifacts(int fd, const struct tbed_statistics *in_place)
+{
+    struct tbed_analysis_options options = {
+        .size = sizeof options, .thread_count = 1, .only_artifacts = true};
+    const struct tbed_artifact_row *artifact;
+    struct tbed_statistics *alone;
+    size_t count = 0;
+    REQUIRE(tbed_statistics_make_foreign_fd(fd, &options, &alone, NULL) == TBED_OK);
+    for (; (artifact = tbed_statistics_artifact(alone, count)) != NULL; count++) {
+        const struct tbed_artifact_row *other = tbed_statistics_artifact(in_place, count);
+        REQUIRE(other != NULL && strcmp(artifact->name, other->name) == 0);
+        REQUIRE(artifact->count == other->count && artifact->value == other->value);
+    }
+    REQUIRE(tbed_statistics_artifact(in_place, count) == NULL);
+    REQUIRE(tbed_statistics_span(alone, 0) == NULL);
+    tbed_statistics_close(alone);
+}
+
 static bool shows_ids(const struct tbed_statistics *statistics)
 {
     const struct tbed_span_row *row;
@@ -84,6 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
         if (!shows_ids(in_place) && report.drop_count == 0)
             compare(in_place, imported, report.thread_count);
         tbed_reader_close(reader);
+        check_artifacts(fd, in_place);
     }
     check_refused(fd);
     tbed_statistics_close(imported);
