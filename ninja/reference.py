@@ -31,7 +31,7 @@ HEADERS = [
 ]  # fmt: skip
 SECTION = re.compile(r"/\* -+ (.+?) -+ \*/")
 NOT_FOR_READERS = "do not use"
-NOISE = re.compile(r"#(include|ifn?def|if|endif|else|pragma|undef)\b|extern \"C\"|\}?$|namespace tracebed$|\{$|#define TRACEBED_\w+_H")
+NOISE = re.compile(r"#(include|ifn?def|if|endif|else|pragma|undef)\b|extern \"C\"|\}?$|\} // |namespace \w+$|#define TRACEBED_\w+_H")
 CODE = re.compile(r"\b(?:TBED|ERR|RTL|TRACEBED)_\w+(?:\(\))?|\btracebed::\w+|\btbed_\w+(?:\(\))?|<tracebed/\w+\.hp?p?>|'[^' ]+'")
 ITEM = re.compile(r"([A-Z][A-Za-z ]{2,14}):  *(?=\S)(.*)")
 
@@ -94,10 +94,12 @@ def fenced(code):
 
 
 def declared(lines):
-    """Declarations without what only the compiler needs: the bodies of macros that are called."""
+    """Declarations without what only the compiler needs: the bodies of macros that are called, and macros named NAME_."""
     made, is_body = [], False
     for line in lines:
-        if not is_body:
+        if not is_body and re.match(r"#define \w+_\b", line):
+            is_body = line.endswith("\\")
+        elif not is_body:
             macro = re.match(r"#define \w+\([^)]*\)", line)
             is_list = macro is not None and macro[0].endswith("(X)")
             made.append(macro[0] if macro is not None and not is_list else line.rstrip())
@@ -105,6 +107,31 @@ def declared(lines):
         else:
             is_body = line.endswith("\\")
     return made
+
+
+def without_bodies(text):
+    """Functions end with their head, and classes with what is public; namespaces have no braces."""
+    made, until = [], None
+    for line in text.split("\n"):
+        opens = re.fullmatch(r"( *)\{", line)
+        head = made[-1] if made else ""
+        if until is not None:
+            is_end = line == until
+            until = None if is_end else until
+            if not is_end or line != "};":
+                continue
+        if opens and re.match(r"\s*(class|struct|union|enum)\b", head) and "(" not in head:
+            made.append(line)
+        elif opens and not head.startswith("namespace"):
+            while re.match(r"\s+: ", made[-1]):
+                made.pop()
+            made[-1] += ";"
+            until = f"{opens[1]}}}"
+        elif line == "  private:":
+            made, until = made[:-1] if head == "" else made, "};"
+        elif not opens:
+            made.append(line)
+    return "\n".join(made)
 
 
 def pieces_of(text):
@@ -136,14 +163,15 @@ def page_of(path):
     """The page of a header, as Markdown."""
     name = "tracebed/" + pathlib.Path(path).name
     made, is_shown = [f"# `<{name}>`", ""], True
-    for kind, piece in pieces_of((ROOT / path).read_text(encoding="utf-8")):
+    for kind, piece in pieces_of(without_bodies((ROOT / path).read_text(encoding="utf-8"))):
         if kind == "section":
             is_shown = NOT_FOR_READERS not in piece
             made += [f"## {escape(piece[0].upper() + piece[1:])}", ""] if is_shown else []
         elif is_shown and kind == "comment":
             made += [*markdown_of(piece), ""]
         elif is_shown:
-            made += ["```c", *declared(piece), "```", ""]
+            code = declared(piece)
+            made += ["```c", *code, "```", ""] if code else []
     return re.sub(r"\n{3,}", "\n\n", "\n".join(made))
 
 
