@@ -3,7 +3,7 @@
 Measures what recording costs a Ruby program: rdoc over Ruby's installed library, recorded, with the standard library's
 own tool, objspace, and with memory_profiler. Each run is paired with a plain one, which comes before it in one round and
 after it in the next. It prints the CPU time of the process, the median of the ratios of pairs, and the ratio of the
-fastest runs, on which other programs have the least effect.
+fastest runs, on which other programs have the least effect. If it is terminated, it shows the pairs that it has.
 
     bench/ruby_bench.py [--rounds N] [--quick] [--only NAME]...
 
@@ -18,6 +18,7 @@ import argparse
 import os
 import pathlib
 import resource
+import signal
 import statistics
 import subprocess
 import sys
@@ -107,7 +108,7 @@ def show(results, sources):
     everything = [plain for pairs in results.values() for plain, _ in pairs]
     objects = everything[0][2]
     print(f"\nrdoc over {' '.join(sources)}: {objects / 1e6:.1f} million objects; CPU seconds, medians of "
-          f"{len(next(iter(results.values())))} pairs; load {os.getloadavg()[0]:.1f}")
+          f"{min(map(len, results.values()))} pairs or more; load {os.getloadavg()[0]:.1f}")
     print("\n| Run | CPU | Ratio | Min | Max | Of the fastest | Peak memory | Trace | Goal |\n|---|---|---|---|---|---|---|---|---|")
     for way, pairs in {"plain": [(plain, plain) for plain in everything], **results}.items():
         ratios = [result[0] / plain[0] for plain, result in pairs]
@@ -141,12 +142,17 @@ def main():
     ways = [way for way in chosen.only or WAYS if way != "plain" and can_load(way)]
     results = {way: [] for way in ways}
     measure("plain", [f"{top}/net"]) # the disk is read once
-    for turn in range(chosen.rounds):
-        for way in ways:
-            results[way].append(measure_pair(way, sources, turn))
-    show(results, sources)
+    try:
+        for turn in range(chosen.rounds):
+            for way in ways:
+                results[way].append(measure_pair(way, sources, turn))
+    except KeyboardInterrupt:
+        results = {way: pairs for way, pairs in results.items() if pairs}
+    if results:
+        show(results, sources)
 
 
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     main()
