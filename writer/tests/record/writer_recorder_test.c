@@ -137,6 +137,42 @@ static void every_kind_of_event_comes_back(void **state)
     tbed_reader_close(reader);
 }
 
+static void only_the_last_allocation_can_get_another_size_in_place(void **state)
+{
+    (void)state;
+    const char *path = test_path("last.tbed");
+    struct tbed_writer *writer = test_writer_open(path, NULL);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
+    assert_false(tbed_last_alloc_resize(recorder, recorder->cursor, 64, 80)); /* nothing was recorded */
+    tbed_alloc_record(recorder, 9, TBED_FUNCTION_UNKNOWN, 64, 40);
+    const uint64_t *behind = recorder->cursor;
+    if (recorder->mark != TBED_MARK_READY) /* a clock that takes a call: everything goes the long way */
+        skip();
+    assert_false(tbed_last_alloc_resize(recorder, behind, 128, 80));
+    assert_false(tbed_last_alloc_resize(recorder, behind, 64, 32768));
+    assert_true(tbed_last_alloc_resize(recorder, behind, 64, 32767));
+    assert_true(tbed_last_alloc_resize(recorder, behind, 64, 80));
+    tbed_instant_record(recorder, 5);
+    assert_false(tbed_last_alloc_resize(recorder, behind, 64, 96));
+    tbed_alloc_record(recorder, 9, TBED_FUNCTION_UNKNOWN, 64, 40); /* another one at the same address */
+    assert_false(tbed_last_alloc_resize(recorder, behind, 64, 96));
+    tbed_alloc_record(recorder, 9, TBED_FUNCTION_UNKNOWN, 128, 40);
+    behind = recorder->cursor;
+    tbed_writer_close(writer);
+    assert_false(tbed_last_alloc_resize(recorder, behind, 128, 96));
+
+    struct tbed_reader *reader = test_reader_open(path, true);
+    size_t count;
+    struct tbed_event *events = test_events(reader, test_stream_named(reader, "main"), &count);
+    assert_int_equal(count, 4);
+    assert_int_equal(events[0].of.alloc.address, 64);
+    assert_int_equal(events[0].of.alloc.size, 80);
+    assert_int_equal(events[2].of.alloc.size, 40);
+    assert_int_equal(events[3].of.alloc.size, 40);
+    free(events);
+    tbed_reader_close(reader);
+}
+
 /* Down and up again through many blocks: each end has its own id, and a begin tick where the block cannot
  * know it. */
 static void recursion_deeper_than_a_block_can_hold_is_kept(void **state)
@@ -512,6 +548,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_of_event_comes_back),
+        cmocka_unit_test(only_the_last_allocation_can_get_another_size_in_place),
         cmocka_unit_test(recursion_deeper_than_a_block_can_hold_is_kept),
         cmocka_unit_test(a_block_that_begins_with_the_end_of_a_span_knows_it),
         cmocka_unit_test(clocks_that_jump_are_recorded_exactly),
