@@ -19,7 +19,7 @@ static const struct {
     bool by_memory;
 } kinds[] = {
     {"folded", false}, {"pprof", true},  {"callgrind", true},  {"speedscope", false}, {"heaptrack", false},
-    {"pprof", false},  {"folded", true}, {"callgrind", false}, {"speedscope", true},
+    {"pprof", false},  {"folded", true}, {"callgrind", false}, {"speedscope", true},  {"firefox", true},
 };
 #define KIND_COUNT (sizeof kinds / sizeof kinds[0])
 
