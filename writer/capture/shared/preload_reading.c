@@ -4,7 +4,7 @@
  * That needs a handler of SIGSEGV, which is there only as long as the program has none: the first time that the program
  * asks for the action of SIGSEGV or sets one, ours is gone for good, and callers let the kernel copy. No thread blocks the
  * signal meanwhile, for the reason that preload_signals.c gives for SIGBUS, whose handler (writer/file/file_guard.h) asks
- * this file first.
+ * this file first. What a program sets by system calls of its own is not noticed.
  *
  * SPDX-License-Identifier: MIT
  */
