@@ -189,7 +189,7 @@ def measure(options):
         record = [TRACEBED, "record", "-f", "-o", "OUTPUT", "--functions"]
         kinds = {"plain": [plain], "compiled": [program], "recorded": [*record, program],
                  "1 %": [*record, *[f"--filter={name}" for name in group], program]}
-        if shutil.which("uftrace"):
+        if shutil.which("uftrace") and "xray" not in flags[0]:  # which it crashes
             kinds["uftrace"] = [*UFTRACE, *patch, program]
         measured = collections.defaultdict(list)
         for _ in range(options.rounds):
