@@ -166,6 +166,26 @@ static void wrong_usage_is_exit_2(void **state)
     EXPECT(2, "", "--leaks cannot be combined with --by=size", "report", "--leaks", "--by=size", path);
 }
 
+/* 10 bytes become 1,000, then 600, which belong to the greatest size; 20 become 5 and stay where they were. */
+static void resized_blocks_move_to_their_size_and_raise_the_peak(void **state)
+{
+    const char *path = in_folder("resized.tbed");
+    struct tbed_writer *writer = open_writer(path, false);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
+    uint32_t site = intern(writer, "site");
+    (void)state;
+    tbed_alloc_record(recorder, site, TBED_FUNCTION_MALLOC, 0x1000, 10);
+    tbed_alloc_record(recorder, site, TBED_FUNCTION_MALLOC, 0x2000, 20);
+    tbed_resize_record(recorder, site, 0x1000, 1000);
+    tbed_resize_record(recorder, site, 0x1000, 600);
+    tbed_resize_record(recorder, site, 0x2000, 5);
+    tbed_writer_close(writer);
+    EXPECT(0, "\r\n9 to 16,0,0,0\r\n17 to 32,20,1,5\r\n513 to 1024,1000,1,600\r\n", "", "report",
+           "--allocations", "--by=size", "--csv", "--columns=name,bytes,count,live", path);
+    EXPECT(0, "\r\nsite,1020,2,605,1020\r\n", "", "report", "--allocations", "--csv",
+           "--columns=name,bytes,count,live,peak", path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -177,6 +197,7 @@ int main(void)
         cmocka_unit_test(sizes_and_lifetimes_have_columns),
         cmocka_unit_test(memory_over_time_is_a_chart),
         cmocka_unit_test(wrong_usage_is_exit_2),
+        cmocka_unit_test(resized_blocks_move_to_their_size_and_raise_the_peak),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
