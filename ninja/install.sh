@@ -65,7 +65,8 @@ for library in libtracebed libtracebed-reader; do
 done
 link_as "$libdir/libtracebed-reader.so" libtracebed-reader.so.0
 # A linker script, like libc.so: only programs that use a macro get the constructor that obeys the environment.
-echo "INPUT( $libdir/libtracebed_nonshared.a $libdir/libtracebed.so.0 )" >"$text"
+# ldconfig knows it by its first line.
+echo "/* GNU ld script */ INPUT( $libdir/libtracebed_nonshared.a $libdir/libtracebed.so.0 )" >"$text"
 put_as 644 "$libdir/libtracebed.so" "$text"
 # The program looks for them here, relative to its own folder.
 put 755 "$own" "$from/libtracebed-preload.so" "$from/libtracebed-functions.so"
@@ -110,21 +111,24 @@ END
 put_pc tracebed "Records traces straight into memory-mapped pages" "-pthread"
 put_pc tracebed-reader "Reads, analyses, imports and exports traces" "-ldw -lelf -liberty -lz -lm -pthread"
 
-# find_package(tracebed) of CMake: tracebed::tracebed and tracebed::reader, and the same for static linking.
+# find_package(tracebed) of CMake: tracebed::tracebed, tracebed::reader, and the same with -static. Packages may have one library
+# without the other.
 cat >"$text" <<END
-if(NOT TARGET tracebed::tracebed)
-    include(CMakeFindDependencyMacro)
-    find_dependency(Threads)
-    foreach(target tracebed tracebed-static reader reader-static)
-        add_library(tracebed::\${target} INTERFACE IMPORTED)
-        set_target_properties(tracebed::\${target} PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "$prefix/include")
-    endforeach()
-    target_link_libraries(tracebed::tracebed INTERFACE "$libdir/libtracebed.so" Threads::Threads)
-    target_link_libraries(tracebed::tracebed-static INTERFACE "$libdir/libtracebed.a" Threads::Threads)
-    target_link_libraries(tracebed::reader INTERFACE "$libdir/libtracebed-reader.so" Threads::Threads)
-    target_link_libraries(tracebed::reader-static INTERFACE "$libdir/libtracebed-reader.a" dw elf iberty z m
-                          Threads::Threads)
-endif()
+include(CMakeFindDependencyMacro)
+find_dependency(Threads)
+
+function(tracebed_target NAME FILE)
+    if(NOT TARGET tracebed::\${NAME} AND EXISTS "$libdir/\${FILE}")
+        add_library(tracebed::\${NAME} INTERFACE IMPORTED GLOBAL)
+        target_include_directories(tracebed::\${NAME} INTERFACE "$prefix/include")
+        target_link_libraries(tracebed::\${NAME} INTERFACE "$libdir/\${FILE}" \${ARGN} Threads::Threads)
+    endif()
+endfunction()
+
+tracebed_target(tracebed libtracebed.so)
+tracebed_target(tracebed-static libtracebed.a)
+tracebed_target(reader libtracebed-reader.so)
+tracebed_target(reader-static libtracebed-reader.a dw elf iberty z m)
 END
 put_as 644 "$libdir/cmake/tracebed/tracebed-config.cmake" "$text"
 # Before version 1, a new minor version may break programs.
