@@ -153,6 +153,8 @@ static void instants_and_counters_are_left_out_if_asked(void **state)
     assert_silent_on(text, "\"name\": \"tick\"");
     assert_says(text, "\"cat\": \"message\", \"name\": \"beware\", \"ph\": \"i\"");
     free(text);
+    EXPECT(2, "", "do not apply to --memory", "export", "--to=firefox", "--memory", "--no-counters", trace,
+           "-o", "-");
     EXPECT(2, "", "--no-instants does not apply to rtl-log", "export", "--to=rtl-log", "--no-instants", trace,
            "-o", in_folder("few.log"));
 }

@@ -345,6 +345,8 @@ static const char *check_options(const struct options *options, int file_count)
         return "missing option -o OUT";
     if (!format->exports_to_stdout && strcmp(options->out, "-") == 0)
         return "this format cannot be written to standard output";
+    if (options->memory && (options->no_instants || options->no_counters))
+        return "--no-instants and --no-counters do not apply to --memory, which has neither";
     if (file_count == 0)
         return "missing FILE operand";
     return file_count == 1 || format->exports_many ? NULL : "too many FILE operands";
