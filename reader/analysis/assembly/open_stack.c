@@ -85,6 +85,7 @@ bool tbed_open_stack_enter(struct open_stack *stack, const struct tbed_block *bl
     }
     stack->deep = deep;
     stack->count = (size_t)(block->depth - deep);
+    stack->block_most = block->stored_count + (size_t)(block->words_end - block->words);
     return true;
 }
 
@@ -102,6 +103,19 @@ static struct open_span span_of_end(const struct tbed_event *event)
     };
 }
 
+/*
+ * Forgets all but the innermost 'kept' spans. The others began before the block, which does not store them: only an END or a
+ * LEAVE that carries their begin can end them in it. Without this, a million spans that leave in the order in which they
+ * began would each move all the others.
+ */
+static void forget_outer(struct open_stack *stack, size_t kept)
+{
+    size_t count = stack->count - kept;
+    memmove(stack->items, stack->items + count, kept * sizeof *stack->items);
+    stack->deep += count;
+    stack->count = kept;
+}
+
 /* Removes the span that has 'inside' known ones inside it. */
 static struct open_span remove_outer(struct open_stack *stack, size_t inside)
 {
@@ -116,6 +130,8 @@ enum tbed_step_kind tbed_open_stack_end(struct open_stack *stack, const struct t
 {
     struct open_span ended = span_of_end(event);
     uint32_t inside = event->of.end.leaves ? event->of.end.inside : 0;
+    if (stack->count > inside && stack->block_most != 0 && inside >= stack->block_most)
+        forget_outer(stack, stack->block_most);
     if (stack->count > inside) {
         struct open_span removed = remove_outer(stack, inside);
         /* An END that contradicts the stack counts: a reader of its block alone knows nothing else. */

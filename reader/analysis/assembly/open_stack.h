@@ -20,7 +20,8 @@ struct open_span {
 struct open_stack {
     struct open_span *items; /* the outermost first */
     size_t count, room;
-    uint64_t deep; /* open spans outside those, about which nothing is known */
+    uint64_t deep;     /* open spans outside those, about which nothing is known */
+    size_t block_most; /* how many of the items the block that was entered can know: innermost; 0: all */
 };
 
 void tbed_open_stack_free(struct open_stack *stack);
