@@ -141,7 +141,10 @@ uint64_t tbed_writer_ns_to_ticks(const struct tbed_writer *writer, uint64_t ns)
         fields = file->fields;
     if (fields.ticks_per_second == 0)
         tbed_clock_rate(&file->clock, &fields);
-    return (uint64_t)((unsigned __int128)ns * fields.ticks_per_second / 1000000000);
+    /* In parts, each of which fits if the whole does. */
+    uint64_t second = 1000000000, whole = fields.ticks_per_second / second,
+             part = fields.ticks_per_second % second;
+    return ns * whole + ns / second * part + ns % second * part / second;
 }
 
 /* In a forked child that has not recorded anything yet, this joins the trace. */

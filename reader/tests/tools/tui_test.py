@@ -267,6 +267,14 @@ def test_terminals_of_any_size(folder):
     terminal.end()
 
 
+def test_no_change_of_size_is_missed(folder):
+    """A size that changes just after the screen was drawn comes while the program is about to wait for a key."""
+    terminal = start(folder, make(folder))
+    for at in range(60):
+        terminal.resize(5 + at % 9, 40 + at, lambda lines: lines[0].strip() != "" and lines[-1].strip() != "")
+    terminal.end()
+
+
 def test_names_do_nothing(folder):
     hostile = ["\x1b[2J\x1b]0;x\x07", "日本語", "e\u0301a\u0300", "\u202erev", "tab\there", "\x9b31m", "x" + "\u0300\u0301" * 40]
     hostile.append("long" * 500)

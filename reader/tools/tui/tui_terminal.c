@@ -15,12 +15,15 @@
 #include <errno.h>
 #include <locale.h>
 #include <ncurses.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define LIBRARY       "libncursesw.so.6"
 #define ESCAPE_MS     50 /* a lone ESC byte is the key if nothing follows within that time */
+#define WAIT_MS       250
 #define CTRL(letter)  ((letter)&0x1F)
 #define HOT_PAIR      1
 #define ASCII_DELETE  0x7F
@@ -45,6 +48,7 @@
     X(getmaxx)                                                                                               \
     X(getmaxy)                                                                                               \
     X(wget_wch)                                                                                              \
+    X(wtimeout)                                                                                              \
     X(wmove)                                                                                                 \
     X(wclrtoeol)                                                                                             \
     X(waddnstr)                                                                                              \
@@ -216,11 +220,34 @@ static enum tui_key special_key(wint_t code)
     return TUI_KEY_OTHER;
 }
 
+static bool is_gone(void)
+{
+    struct pollfd input = {.fd = fileno(curses.input != NULL ? curses.input : stdin), .events = POLLIN};
+    int nbytes = 0;
+    if (poll(&input, 1, 0) <= 0)
+        return false;
+    return (input.revents & POLLIN) == 0 || ioctl(input.fd, FIONREAD, &nbytes) != 0 || nbytes == 0;
+}
+
+/*
+ * ncurses looks whether the terminal has changed its size when it begins to wait. If the signal comes between the two, it
+ * waits for a key; so it waits for a while only, and then looks again.
+ */
+static int read_key(wint_t *code_ret)
+{
+    int kind;
+    curses.wtimeout(curses.window, WAIT_MS);
+    do {
+        errno = 0;
+        kind = curses.wget_wch(curses.window, code_ret);
+    } while (kind == ERR && (errno == 0 || errno == EAGAIN) && !is_gone());
+    return kind;
+}
+
 enum tui_key tui_terminal_key(uint32_t *character_ret)
 {
     wint_t code = 0;
-    errno = 0;
-    int kind = curses.wget_wch(curses.window, &code);
+    int kind = read_key(&code);
     *character_ret = (uint32_t)code;
     if (kind == ERR)
         return errno == EINTR ? TUI_KEY_OTHER : TUI_KEY_GONE;
