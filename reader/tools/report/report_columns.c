@@ -240,10 +240,12 @@ static void show_counter(const struct table *table, const void *of, struct tool_
     tool_append_name(shown, report_of(table)->reader, unit);
 }
 
+#define COUNTER_WIDTH 13 /* for -1.23457e+06 */
+
 static const struct table_column counter_columns[] = {
-    {.key = "last", .unit = TABLE_NUMBER, .get = counter_last},
-    {.key = "min", .unit = TABLE_NUMBER, .get = counter_min},
-    {.key = "max", .unit = TABLE_NUMBER, .get = counter_max},
+    {.key = "last", .unit = TABLE_NUMBER, .width = COUNTER_WIDTH, .get = counter_last},
+    {.key = "min", .unit = TABLE_NUMBER, .width = COUNTER_WIDTH, .get = counter_min},
+    {.key = "max", .unit = TABLE_NUMBER, .width = COUNTER_WIDTH, .get = counter_max},
     {.key = "count", .unit = TABLE_COUNT, .get = counter_count},
     {.key = "name",
      .title = "counter",

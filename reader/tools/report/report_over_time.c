@@ -317,7 +317,7 @@ static void put_counters(const struct report *report, double *levels, size_t par
             double height = row->max > row->min ? (values->mean - row->min) / (row->max - row->min) : 0.5;
             levels[k] = values->count > 0 ? 0.001 + 0.999 * height : 0;
         }
-        printf("%11.6g%11.6g  ", row->min, row->max);
+        printf("%11.6g %10.6g  ", row->min, row->max);
         table_put_levels(levels, part_count, LEVELS_WIDTH);
         put_level_name(part_count, row->name, row->name_nbytes);
     }
