@@ -21,13 +21,13 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define LIBRARY       "libncursesw.so.6"
-#define ESCAPE_MS     50 /* a lone ESC byte is the key if nothing follows within that time */
-#define WAIT_MS       250
-#define CTRL(letter)  ((letter)&0x1F)
-#define HOT_PAIR      1
-#define ASCII_DELETE  0x7F
-#define DEFAULT_COLOR (-1)
+#define LIBRARY         "libncursesw.so.6"
+#define ESCAPE_MS       50 /* a lone ESC byte is the key if nothing follows within that time */
+#define WAIT_MS         250
+#define CONTROL(letter) ((letter)&0x1F)
+#define HOT_PAIR        1
+#define ASCII_DELETE    0x7F
+#define DEFAULT_COLOR   (-1)
 
 #define CURSES_CALLS(X)                                                                                      \
     X(newterm)                                                                                               \
@@ -260,9 +260,9 @@ enum tui_key tui_terminal_key(uint32_t *character_ret)
     case '\b':
     case ASCII_DELETE:
         return TUI_KEY_BACKSPACE;
-    case CTRL('['):
+    case CONTROL('['):
         return TUI_KEY_ESCAPE;
-    case CTRL('L'):
+    case CONTROL('L'):
         return TUI_KEY_REDRAW;
     default:
         return TUI_KEY_CHARACTER;
