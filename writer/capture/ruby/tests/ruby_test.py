@@ -750,6 +750,33 @@ def test_threads_and_children(folder):
     need(sorted(streams.values()) == [500] * 7 + [3000] * 10, str(streams))
 
 
+# A name that takes long: the thread loses its turn while its end is recorded.
+RENAMED = """
+require "tracebed"
+def work(n) = n.times { [1] }
+def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :millisecond)
+class Thread
+  def name = (from = now; Thread.pass until now > from + 10; "worker")
+end
+Tracebed.start("run.tbed", allocations: :KIND)
+ending = 20.times.map { Thread.new { Thread.pass } }
+20.times { work 1000; Thread.pass }
+ending.each(&:join)
+Tracebed.stop
+"""
+
+
+def test_allocations_while_threads_end(folder):
+    """A thread that ends is asked for its name; the threads that run meanwhile lose none of their allocations."""
+    for kind in ("light", "full"):
+        ruby(folder, RENAMED.replace("KIND", kind))
+        trace = RubyTrace(f"{folder}/run.tbed")
+        seen = sum((trace.place(id) or ("", 0))[1] == 3 and (tag == INSTANT or tag == PAIR and second >> 60 == 1)
+                   for _, tag, id, second in trace.events())
+        need(seen == 20_000, f"{kind}: {seen} of 20,000 allocations")
+        os.remove(f"{folder}/run.tbed")
+
+
 FORKING = """
 require "tracebed"
 def serve = 200.times { [1] }

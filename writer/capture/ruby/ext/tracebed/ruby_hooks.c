@@ -11,7 +11,7 @@ static void on_new_light(VALUE data, rb_trace_arg_t *arg)
 {
     (void)data;
     struct ruby_track *track = ruby_track();
-    if (TBED_UNLIKELY(ruby_session.apart))
+    if (TBED_UNLIKELY(ruby_apart))
         return;
     tbed_instant_record(track->recorder, ruby_location(arg));
 }
@@ -21,7 +21,7 @@ static void on_new_full(VALUE data, rb_trace_arg_t *arg)
 {
     (void)data;
     struct ruby_track *track = ruby_track();
-    if (TBED_UNLIKELY(ruby_session.apart))
+    if (TBED_UNLIKELY(ruby_apart))
         return;
     VALUE object = ruby_word(arg, RUBY_LAYOUT_ARG_OBJECT);
     ruby_heap_before(track->recorder);
@@ -35,7 +35,7 @@ static void on_new(VALUE data, rb_trace_arg_t *arg)
 {
     (void)data;
     struct ruby_track *track = ruby_track();
-    if (TBED_UNLIKELY(ruby_session.apart))
+    if (TBED_UNLIKELY(ruby_apart))
         return;
     uint32_t location = ruby_location(arg);
     VALUE object = rb_tracearg_object(arg);
@@ -95,7 +95,7 @@ static void on_call(VALUE data, rb_trace_arg_t *arg)
 {
     (void)data;
     struct ruby_track *track = ruby_track();
-    if (ruby_session.apart)
+    if (ruby_apart)
         return;
     bool is_c = rb_tracearg_event_flag(arg) == RUBY_EVENT_C_CALL;
     uintptr_t key = 0;
@@ -104,12 +104,12 @@ static void on_call(VALUE data, rb_trace_arg_t *arg)
         end_below(track, key + 1);
     }
     struct ruby_callee callee = {.is_wanted = false};
-    ruby_session.apart = true; /* naming a method may allocate */
+    ruby_apart = true; /* naming a method may allocate */
     bool has_room = ruby_track_has_room(track);
     if (has_room || ruby_seeks_matches)
         callee = is_c ? ruby_method_of_c(arg) : ruby_method_public(arg);
     callee.is_wanted &= has_room;
-    ruby_session.apart = false;
+    ruby_apart = false;
     ruby_track_begin(track, callee, key);
 }
 
@@ -130,7 +130,7 @@ static void on_return(VALUE data, rb_trace_arg_t *arg)
 {
     (void)data;
     struct ruby_track *track = ruby_track();
-    if (ruby_session.apart)
+    if (ruby_apart)
         return;
     if (ruby_session.exact) {
         bool is_c = rb_tracearg_event_flag(arg) == RUBY_EVENT_C_RETURN;

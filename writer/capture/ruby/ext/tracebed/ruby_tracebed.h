@@ -83,7 +83,6 @@ struct ruby_session {
     bool light, full, calls, objects, check;
     bool exact;    /* locations by program counter, else by Ruby's public functions */
     bool by_marks; /* frees are known from the collector's mark bits, otherwise from its hook */
-    bool apart;    /* we are calling Ruby ourselves: its allocations and calls are not recorded */
 };
 extern struct ruby_session ruby_session;
 
@@ -297,6 +296,11 @@ struct ruby_thread {
     struct ruby_track *track;
 };
 extern __thread struct ruby_thread ruby_thread __attribute__((tls_model("initial-exec")));
+/*
+ * We are calling Ruby ourselves: this thread's allocations and calls are not recorded. Another thread may run before the
+ * call returns.
+ */
+extern __thread bool ruby_apart __attribute__((tls_model("initial-exec")));
 
 struct ruby_track *ruby_track_find(void);
 

@@ -24,6 +24,7 @@
 #define COMM_NBYTES 16 /* the size of a thread's name in the kernel */
 
 __thread struct ruby_thread ruby_thread __attribute__((tls_model("initial-exec")));
+__thread bool ruby_apart __attribute__((tls_model("initial-exec")));
 
 static struct ruby_track **tracks; /* the tracks of this recording; they never move */
 static size_t track_count, track_capacity;
@@ -234,9 +235,9 @@ static void fibers_leave(const struct ruby_track *track)
 /* The name that the program has given to a thread; the kernel's is cut to 15 bytes, and not there at the beginning. */
 static void thread_rename(struct ruby_track *track, VALUE thread)
 {
-    ruby_session.apart = true;
+    ruby_apart = true;
     VALUE name = rb_funcall(thread, rb_intern("name"), 0);
-    ruby_session.apart = false;
+    ruby_apart = false;
     if (RB_TYPE_P(name, T_STRING) && thread != rb_thread_main() && track->recorder != NULL)
         tbed_recorder_name_set(track->recorder, StringValueCStr(name));
 }
@@ -272,24 +273,24 @@ static void on_fiber_switch(VALUE data, rb_trace_arg_t *arg)
     (void)data;
     (void)arg;
     struct ruby_track *left = ruby_track();
-    ruby_session.apart = true;
+    ruby_apart = true;
     if (left->is_fiber && left->owner != 0 && !RTEST(rb_fiber_alive_p(left->owner))) {
         fibers_leave(left);
         track_finish(left);
     }
     ruby_thread.track = fiber_track(rb_fiber_current());
-    ruby_session.apart = false;
+    ruby_apart = false;
 }
 
 /* A thread's own track is that of the fiber in which it begins. */
 static void fiber_begin(void)
 {
-    ruby_session.apart = true;
+    ruby_apart = true;
     VALUE fiber = rb_fiber_current();
     struct ruby_track *track = ruby_track();
     track->owner = fiber;
     ruby_table_add(&fibers, (struct ruby_entry){fiber, 0, fiber, (uint64_t)(uintptr_t)track});
-    ruby_session.apart = false;
+    ruby_apart = false;
 }
 
 /*
