@@ -61,7 +61,7 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "overflow") == 0)
         increment(INT_MAX);
     if (strcmp(argv[1], "uninitialized") == 0 && *(char *)malloc(1) != 0)
-        putchar('!');
+        shared++; /* nothing that can be seen: the byte may be a part of an address */
     block = NULL;
     if (strcmp(argv[1], "leak") == 0)
         block = malloc(1234), block = NULL;
