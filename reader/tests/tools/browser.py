@@ -208,7 +208,7 @@ class Page:
             try:
                 value = self.run(script)
             except BrowserError as error:
-                if "context" not in str(error):  # of a page that is just being left
+                if "context" not in str(error) and "navigated" not in str(error):  # a page that is just being left
                     raise
                 value = None
             if value not in (None, False, 0, ""):
