@@ -7,6 +7,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "format/tests/sanitizer.h"
 #include "writer/tests/support.h"
 
 #include <dirent.h>
@@ -231,12 +232,38 @@ static void end_process(struct program *program)
     _exit(0);
 }
 
+static bool others_sleep(void)
+{
+    bool do_sleep = true;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *entry; tasks != NULL && (entry = readdir(tasks)) != NULL;) {
+        char path[300], state = 'S';
+        snprintf(path, sizeof path, "/proc/self/task/%s/stat", entry->d_name);
+        bool is_other = atoi(entry->d_name) > 0 && atoi(entry->d_name) != gettid();
+        FILE *file = is_other ? fopen(path, "r") : NULL;
+        if (file != NULL && fscanf(file, "%*d %*s %c", &state) == 1)
+            do_sleep &= state == 'S';
+        if (file != NULL)
+            fclose(file);
+    }
+    closedir(tasks);
+    return do_sleep;
+}
+
+/* In a child that is forked while another thread begins, the lock of AddressSanitizer's allocator is never given back. */
+static void wait_for_sanitizer(void)
+{
+    while (TEST_HAS_ASAN && !others_sleep())
+        usleep(1000);
+}
+
 /* A child goes on with a recorder of its own; the parent waits, goes on too, or ends, as a daemon's does. */
 static void fork_somehow(struct program *program)
 {
     uint32_t process = __atomic_fetch_add(&notes->process_count, 1, __ATOMIC_RELAXED);
     if (process >= PROCESSES_MAX)
         return;
+    wait_for_sanitizer();
     pid_t child = fork();
     if (child == 0) {
         program->process = process;
