@@ -65,8 +65,9 @@ static void pack_open_file(int fd, const char *path)
         tool_complain_error(path, &error);
 }
 
-static void pack_file(const char *path)
+static void pack_file(const char *path, void *context)
 {
+    (void)context;
     const char *number = strrchr(path, '.');
     if (number == NULL || strlen(number) < 7 || strchr(number, '-') != NULL) /* not closed by a rotation */
         return;
@@ -86,7 +87,7 @@ static _Noreturn void pack_while_it_runs(const char *path, int stop_fd)
         signal(ignored[i], SIG_IGN); /* meant for the program; we end with 'record' */
     setpriority(PRIO_PROCESS, 0, 19);
     while (poll(&stop, 1, LOOK_MS) == 0)
-        record_series_for_each(path, pack_file);
+        record_series_for_each(path, pack_file, NULL);
     _exit(0);
 }
 
@@ -115,5 +116,5 @@ void record_packing_stop(const struct record_packing *packing)
 
 void record_packing_finish(const char *path)
 {
-    record_series_for_each(path, pack_file);
+    record_series_for_each(path, pack_file, NULL);
 }

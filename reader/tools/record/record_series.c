@@ -89,7 +89,7 @@ static bool is_of_series(const char *name, const char *trace_name)
            strspn(name + nbytes, "0123456789.-") == strlen(name + nbytes);
 }
 
-size_t record_series_for_each(const char *path, void (*act)(const char *path))
+size_t record_series_for_each(const char *path, void (*act)(const char *path, void *context), void *context)
 {
     char folder[PATH_MAX], base[PATH_MAX], *full = NULL;
     size_t count = 0;
@@ -101,7 +101,7 @@ size_t record_series_for_each(const char *path, void (*act)(const char *path))
         if (!is_of_series(entry->d_name, trace_name) ||
             asprintf(&full, "%s/%s", folder_name, entry->d_name) < 0)
             continue;
-        act(full);
+        act(full, context);
         count++;
         free(full);
     }

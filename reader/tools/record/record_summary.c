@@ -201,15 +201,16 @@ static bool seal(const char *path)
     return status == TBED_OK;
 }
 
-static void seal_other(const char *path)
+static void seal_other(const char *path, void *context)
 {
+    (void)context;
     seal(path);
 }
 
 bool record_finish(const char *path, bool is_series, const struct launch_notes *notes, bool verbose)
 {
     bool has_any = true;
-    size_t count = is_series ? record_series_for_each(path, seal_other) : 0;
+    size_t count = is_series ? record_series_for_each(path, seal_other, NULL) : 0;
     if (is_series && access(path, F_OK) != 0)
         has_any = false;
     else if (seal(path))

@@ -24,7 +24,8 @@ static const char help[] =
     "\n"
     "Output:\n"
     "  -o, --output=FILE      write the trace to FILE (default: run.tbed)\n"
-    "  -f, --force            replace FILE if it exists\n"
+    "  -f, --force            replace FILE if it exists; without this option, a trace\n"
+    "                         there is moved to FILE.old\n"
     "      --command-line     store the command line in the trace; anyone who gets\n"
     "                         the trace can read it\n"
     "  -v, --verbose          print a summary at the end (default on a terminal)\n"
@@ -365,7 +366,7 @@ static bool cannot_create(const struct options *options, const struct tbed_error
     }
     tool_complain_error(options->output, error);
     if (error->status == TBED_ERR_EXISTS)
-        tool_hint("Use -f to replace it, or -o FILE to write another file.");
+        tool_hint("It is not a trace. Use -f to replace it, or -o FILE to write another file.");
     return false;
 }
 
@@ -394,6 +395,19 @@ static bool create_trace(const struct options *options, char **argv, char path_r
         return true;
     }
     tool_complain("%s: %s", options->output, strerror(errno));
+    return false;
+}
+
+/* An older trace is moved away, unless --force replaces it. */
+static bool prepare_trace(const struct options *options, char **argv, char path_ret[PATH_MAX], char **old_ret)
+{
+    *old_ret = NULL;
+    if (!options->force && !record_old_move(options->output, old_ret))
+        return false;
+    if (create_trace(options, argv, path_ret))
+        return true;
+    record_old_move_back(options->output, *old_ret);
+    free(*old_ret);
     return false;
 }
 
@@ -433,21 +447,24 @@ static bool run_program(char **argv, const struct options *options, const char *
                         struct record_switches **switches_ret, int *wait_status_ret, int *errno_ret)
 {
     struct record_packing packing;
-    if (!options->pack)
-        return record_program_run(argv, switches_ret, wait_status_ret, errno_ret);
-    record_packing_start(&packing, trace);
+    int held_fd = record_old_hold(trace);
+    if (options->pack)
+        record_packing_start(&packing, trace);
     bool is_run = record_program_run(argv, switches_ret, wait_status_ret, errno_ret);
-    record_packing_stop(&packing);
+    if (options->pack)
+        record_packing_stop(&packing);
+    if (held_fd >= 0)
+        close(held_fd);
     return is_run;
 }
 
 static int record(char **argv, struct options *options)
 {
-    char library[PATH_MAX], trace[PATH_MAX];
+    char library[PATH_MAX], trace[PATH_MAX], *old;
     int wait_status = 0, error = 0;
     const char *name = options->functions.is_wanted ? RECORD_FUNCTIONS_LIBRARY : RECORD_ALLOCATIONS_LIBRARY;
     bool is_found = options->is_ruby ? record_ruby_find(library) : record_library_find(name, library);
-    if (!is_found || !create_trace(options, argv, trace))
+    if (!is_found || !prepare_trace(options, argv, trace, &old))
         return TOOL_TROUBLE;
     set_environment(options, library, trace);
     launch_filters_set();
@@ -457,9 +474,12 @@ static int record(char **argv, struct options *options)
     bool is_run = run_program(argv, options, trace, switches_at, &wait_status, &error);
     if (!is_run) {
         unlink(trace);
+        record_old_move_back(options->output, old);
+        free(old);
         record_switches_close(switches);
         return error == 0 ? TOOL_TROUBLE : cannot_start(argv[0], error);
     }
+    free(old);
     bool is_recorded =
         record_finish(options->output, record_series_is_wanted(&options->series), notes, options->verbose);
     if (is_recorded && switches != NULL)

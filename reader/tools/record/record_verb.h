@@ -85,7 +85,19 @@ bool record_series_is_wanted(const struct record_series *series);
 /* 'name' is the variable that the recorder reads. */
 void record_series_environment_set(const struct record_series *series, const char *name);
 /* Calls 'act' for each closed file of the series, and for those of other processes, in any order; returns the count. */
-size_t record_series_for_each(const char *path, void (*act)(const char *path));
+size_t record_series_for_each(const char *path, void (*act)(const char *path, void *context), void *context);
+
+/* ---- record_old.c: a trace that is there already ---- */
+
+/*
+ * Moves the trace at 'path', if there is one, to PATH.old, which is replaced, and says so; also the files of its series.
+ * '*old_ret' is that name, which the caller frees; NULL: there was none. False, with a complaint, if it must not be moved.
+ */
+bool record_old_move(const char *path, char **old_ret);
+/* Moves it back, because nothing was recorded. 'old' may be NULL. */
+void record_old_move_back(const char *path, const char *old);
+/* Keeps other recordings from moving the new trace until the descriptor is closed; -1: it could not be opened. */
+int record_old_hold(const char *path);
 
 /* ---- record_pack.c: --pack ---- */
 

@@ -189,7 +189,16 @@ static void scripts_are_recorded(void **state)
     RECORD(0, "no interpreter named", "./script");
 }
 
-static void an_existing_file_is_replaced_only_when_forced(void **state)
+static struct tbed_trace_info info_of(const char *name)
+{
+    struct tbed_reader *reader = test_reader_open(in_folder(name), true);
+    struct tbed_trace_info info;
+    tbed_reader_info(reader, &info);
+    tbed_reader_close(reader);
+    return info;
+}
+
+static void an_existing_trace_is_moved_unless_forced(void **state)
 {
     (void)state;
     RECORD(0, "", "true");
@@ -197,9 +206,9 @@ static void an_existing_file_is_replaced_only_when_forced(void **state)
     struct tbed_trace_info before, after;
     tbed_reader_info(reader, &before);
     tbed_reader_close(reader);
-    record(enter_folder_keep_trace, 2, "run.tbed: exists already",
-           (const char *[]){"touch", "was-run", NULL});
-    assert_int_not_equal(access(in_folder("was-run"), F_OK), 0);
+    record(enter_folder_keep_trace, 0, "run.tbed: moved the trace that was there to run.tbed.old",
+           (const char *[]){"true", NULL});
+    assert_true(info_of("run.tbed.old").file_id == before.file_id);
     record(enter_folder_keep_trace, 0, "", (const char *[]){"-f", "true", NULL});
     reader = test_reader_open(in_folder("run.tbed"), true);
     tbed_reader_info(reader, &after);
@@ -248,15 +257,6 @@ static void a_series_of_files_has_everything(void **state)
     }
     closedir(directory);
     assert_true(count >= 2);
-}
-
-static struct tbed_trace_info info_of(const char *name)
-{
-    struct tbed_reader *reader = test_reader_open(in_folder(name), true);
-    struct tbed_trace_info info;
-    tbed_reader_info(reader, &info);
-    tbed_reader_close(reader);
-    return info;
 }
 
 /* A trace is made by us, the files of a series by the program. */
@@ -373,7 +373,7 @@ int main(void)
         cmocka_unit_test_setup(what_cannot_be_started_leaves_no_trace, set_up),
         cmocka_unit_test_setup(static_and_foreign_programs_are_refused, set_up),
         cmocka_unit_test_setup(scripts_are_recorded, set_up),
-        cmocka_unit_test_setup(an_existing_file_is_replaced_only_when_forced, set_up),
+        cmocka_unit_test_setup(an_existing_trace_is_moved_unless_forced, set_up),
         cmocka_unit_test_setup(the_command_line_is_stored_only_when_asked, set_up),
         cmocka_unit_test_setup(a_series_of_files_has_everything, set_up),
         cmocka_unit_test_setup(a_trace_has_the_clock_that_was_asked_for, set_up),
