@@ -41,10 +41,10 @@ extern "C" {
  * of the library that the program runs with. The file format has a version of its own.
  */
 #define TBED_VERSION_MAJOR  0
-#define TBED_VERSION_MINOR  1
+#define TBED_VERSION_MINOR  2
 #define TBED_VERSION_PATCH  0
 #define TBED_VERSION_NUMBER (TBED_VERSION_MAJOR * 1000000 + TBED_VERSION_MINOR * 1000 + TBED_VERSION_PATCH)
-#define TBED_VERSION_STRING "0.1.0"
+#define TBED_VERSION_STRING "0.2.0"
 
 #define TBED_FORMAT_VERSION 1u
 

@@ -13,7 +13,7 @@ end
 
 Gem::Specification.new do |spec|
   spec.name = "tracebed"
-  spec.version = "0.1.0"
+  spec.version = File.read("#{here}/ext/tracebed/tracebed.h", encoding: "utf-8")[/TBED_VERSION_STRING "(.*)"/, 1]
   spec.summary = "Records allocations and calls of Ruby programs into memory-mapped traces"
   spec.authors = ["The tracebed authors"]
   spec.license = "MIT"
