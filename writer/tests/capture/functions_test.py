@@ -19,6 +19,7 @@ SPDX-License-Identifier: MIT
 import array
 import bisect
 import collections
+import functools
 import json
 import os
 import platform
@@ -276,11 +277,20 @@ class Trace:
         expect(verified.returncode == 0, verified.stdout + verified.stderr)
         info = subprocess.run([TRACEBED, "info", "--json", path], capture_output=True, check=True)
         self.info = json.loads(info.stdout)
-        self.told = collections.defaultdict(list)
-        self.left = collections.Counter()
-        self.read_events()
 
-    def read_events(self):
+    @property
+    def told(self):
+        """Of each stream, what was called and left, in order: "+name" and "-name"."""
+        return self.events[0]
+
+    @property
+    def left(self):
+        """How often calls were left by something else than a return: by what -> times."""
+        return self.events[1]
+
+    @functools.cached_property
+    def events(self):
+        told, left = collections.defaultdict(list), collections.Counter()
         command = [TRACEBED, "dump", "--json", "--order=stream", "--no-symbols", self.path]
         names = {}
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -295,10 +305,11 @@ class Trace:
                     names[name] = self.program.symbol(int(pc, 16)) if is_own else None
                 if names[name] is None:  # what the C library's headers define inline, atoi()
                     continue
-                self.told[event["stream"]].append(("+" if event["type"] == "begin" else "-") + names[name])
+                told[event["stream"]].append(("+" if event["type"] == "begin" else "-") + names[name])
                 for argument in event.get("args", ()):
                     if argument["name"] == "left by":
-                        self.left[argument["value"]["text"]] += 1
+                        left[argument["value"]["text"]] += 1
+        return told, left
 
     def streams(self):
         """(pid, tid) -> what it told, several where a process was replaced."""
