@@ -1,7 +1,9 @@
 """
 Builds Debian's packages from the last commit, and tries them in a fresh system.
 
-    python3 ninja/package.py FOLDER          build them in FOLDER, twice with --twice: both must be the same
+    python3 ninja/package.py FOLDER          build them in FOLDER
+    python3 ninja/package.py --twice FOLDER  build them twice, the second time in another folder, language, time zone and
+                                             with other rights for new files: both must be the same bytes
     python3 ninja/package.py --try FOLDER    install those in FOLDER in a fresh system, follow the tutorial, remove them
 
 Trying needs root and mmdebstrap; it downloads a small Debian to FOLDER/system. What the packages install is there, the
@@ -21,6 +23,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 SUITE = "bookworm"
 # What a user has: a compiler, and here Python, which reads the tutorial.
 SYSTEM = ["gcc", "libc6-dev", "python3"]
+# What differs when packages are built the second time, beside the folder and the time.
+OTHERWISE = {"LC_ALL": "C", "LANG": "de_DE.UTF-8", "TZ": "Asia/Kolkata", "HOME": "/nonexistent", "USER": "somebody"}
+UMASK, OTHER_UMASK = 0o022, 0o002
 TOOLS = {"dpkg-buildpackage": "dpkg-dev", "dh": "debhelper", "dh_python3": "dh-python"}
 # Reads the tutorial in the fresh system and does what it says.
 FOLLOW = """
@@ -52,12 +57,13 @@ def refuse(text):
 # ---- Building ----
 
 
-def build(folder):
-    """Gives the packages, which are in the folder."""
+def build(folder, umask=UMASK, **otherwise):
+    """Gives the packages, which are in the folder, built with this mask and these changes to the environment."""
     missing = [package for tool, package in TOOLS.items() if shutil.which(tool) is None]
     if missing:
         refuse(f"building packages needs {', '.join(missing)}")
     shutil.rmtree(folder, ignore_errors=True)
+    os.umask(umask)
     tree = folder / "tracebed"
     tree.mkdir(parents=True)
     archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
@@ -65,7 +71,7 @@ def build(folder):
     time = output_of("git", "log", "-1", "--format=%ct", cwd=ROOT).strip()
     with open(folder / "build.log", "wb") as log:
         done = subprocess.run(["dpkg-buildpackage", "-us", "-uc", "-b", f"-j{os.cpu_count()}"], cwd=tree, stdout=log,
-                              stderr=subprocess.STDOUT, env={**os.environ, "SOURCE_DATE_EPOCH": time})
+                              stderr=subprocess.STDOUT, env={**os.environ, "SOURCE_DATE_EPOCH": time, **otherwise})
     if done.returncode != 0:
         refuse(f"{folder}/build.log: the build failed")
     shutil.rmtree(tree)
@@ -85,12 +91,12 @@ def build_all(folder, twice):
     lint(folder)
     print(f"{len(packages)} packages in {folder}")
     if twice:
-        other = folder.with_name(folder.name + "-again")
-        again = {package.name: package.read_bytes() for package in build(other)}
+        other = folder.with_name(folder.name + "-again") / "deeper"
+        again = {package.name: package.read_bytes() for package in build(other, OTHER_UMASK, **OTHERWISE)}
         differ = [package.name for package in packages if package.read_bytes() != again.get(package.name)]
         if differ:
             refuse(f"built twice, these differ: {', '.join(differ)}")
-        shutil.rmtree(other)
+        shutil.rmtree(other.parent)
         print("built twice, they are the same bytes")
 
 
