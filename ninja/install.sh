@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs build/release. Honours DESTDIR, prefix (or PREFIX, default /usr/local) and libdir from the environment. Without
+# Installs build/release. Honours DESTDIR, prefix (or PREFIX, default /usr/local), libdir and zshdir from the environment. Without
 # DESTDIR it replaces what an earlier install has left, and notes what it installs for ninja/uninstall.sh.
 #
 # SPDX-License-Identifier: MIT
@@ -88,6 +88,8 @@ fi
 put 644 "$prefix/share/man/man1" reader/tools/man/*.1
 put 644 "$prefix/share/man/man5" reader/tools/man/*.5
 put_as 644 "$prefix/share/bash-completion/completions/tracebed" reader/tools/tracebed.bash
+put_as 644 "${zshdir:-$prefix/share/zsh/site-functions}/_tracebed" reader/tools/tracebed.zsh
+put_as 644 "$prefix/share/fish/vendor_completions.d/tracebed.fish" reader/tools/tracebed.fish
 put 644 "$prefix/share/doc/tracebed" LICENSE README.md spec/format.md
 put 644 "$prefix/share/doc/tracebed/docs" docs/*.md
 put 644 "$prefix/share/doc/tracebed/docs/pictures" docs/pictures/*.png

@@ -242,9 +242,9 @@ static int take_options(struct compare_options *options, struct aggregate *aggre
     }
     if (exit >= 0)
         return exit;
-    if (optind == argc)
-        return tool_usage(&tool_verb_aggregate, "missing FILE operands");
     const char *problem = check(options, aggregate);
+    if (problem == NULL && optind == argc)
+        problem = "missing FILE operands";
     if (problem != NULL)
         return tool_usage(&tool_verb_aggregate, problem);
     aggregate->run_count = (size_t)(argc - optind);

@@ -321,9 +321,9 @@ static int take_options(struct command *command, int argc, char **argv)
         return exit;
     while (optind < argc)
         command->sets.paths[command->sets.run_count++] = argv[optind++];
-    const char *problem = check_operands(command);
+    const char *problem = parse_keys(command);
     if (problem == NULL)
-        problem = parse_keys(command);
+        problem = check_operands(command);
     if (problem != NULL)
         return tool_usage(&tool_verb_diff, problem);
     return compare_check_paths(&tool_verb_diff, command->sets.paths, command->sets.run_count) ? -1

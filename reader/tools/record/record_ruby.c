@@ -13,26 +13,37 @@
 #include <string.h>
 #include <unistd.h>
 
-bool record_ruby_parse(const char *text, struct record_ruby *ruby_ret)
+enum { RUBY_LIGHT, RUBY_FULL, RUBY_NONE, RUBY_STACKS, RUBY_CALLS, RUBY_WORD_COUNT };
+
+static const char *const ruby_words[RUBY_WORD_COUNT] = {"light", "full", "none", "stacks", "calls"};
+
+static const char *take_word(const char *word, struct record_ruby *ruby)
 {
-    *ruby_ret = (struct record_ruby){.allocations = "light"};
-    while (text != NULL && *text != '\0') {
+    size_t at = RUBY_WORD_COUNT;
+    const char *wrong = tool_word_choose("--ruby: unknown word", ruby_words, RUBY_WORD_COUNT, word, &at);
+    if (at <= RUBY_NONE)
+        ruby->allocations = ruby_words[at];
+    else if (at == RUBY_STACKS)
+        ruby->stack_depth = 32;
+    else if (at == RUBY_CALLS)
+        ruby->calls = true;
+    return wrong;
+}
+
+const char *record_ruby_parse(const char *text, struct record_ruby *ruby_ret)
+{
+    const char *wrong = NULL;
+    char word[32];
+    *ruby_ret = (struct record_ruby){.allocations = ruby_words[RUBY_LIGHT]};
+    while (text != NULL && wrong == NULL) {
         size_t nbytes = strcspn(text, ",");
-        if (nbytes == 5 && strncmp(text, "light", nbytes) == 0)
-            ruby_ret->allocations = "light";
-        else if (nbytes == 4 && strncmp(text, "full", nbytes) == 0)
-            ruby_ret->allocations = "full";
-        else if (nbytes == 4 && strncmp(text, "none", nbytes) == 0)
-            ruby_ret->allocations = "none";
-        else if (nbytes == 5 && strncmp(text, "calls", nbytes) == 0)
-            ruby_ret->calls = true;
-        else if (nbytes == 6 && strncmp(text, "stacks", nbytes) == 0)
-            ruby_ret->stack_depth = 32;
-        else
-            return false;
-        text += nbytes + (text[nbytes] == ',');
+        snprintf(word, sizeof word, "%.*s", (int)nbytes, text);
+        wrong = take_word(word, ruby_ret);
+        text = text[nbytes] == ',' ? text + nbytes + 1 : NULL;
     }
-    return ruby_ret->stack_depth == 0 || strcmp(ruby_ret->allocations, "none") != 0;
+    if (wrong == NULL && ruby_ret->stack_depth > 0 && strcmp(ruby_ret->allocations, "none") == 0)
+        wrong = "--ruby: stacks need allocations";
+    return wrong;
 }
 
 /* ---- Which calls ---- */

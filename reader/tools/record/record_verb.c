@@ -160,6 +160,21 @@ static bool usage_unless(bool is_right, const char *what)
     return is_right;
 }
 
+/* The same for what is wrong; NULL: nothing. */
+static bool usage_if(const char *wrong)
+{
+    return usage_unless(wrong == NULL, wrong);
+}
+
+static bool take_clock(struct options *options)
+{
+    static const char *const names[] = {"tsc", "monotonic"};
+    size_t at;
+    options->clock = optarg;
+    return usage_if(
+        tool_word_choose("--clock: unknown clock", names, sizeof names / sizeof names[0], optarg, &at));
+}
+
 /* False if the value is invalid; the complaint has been printed. */
 static bool take(struct options *options, int option)
 {
@@ -187,16 +202,11 @@ static bool take(struct options *options, int option)
     case OPTION_EXCLUDE:
         return record_functions_add(&options->functions, optarg, option == OPTION_EXCLUDE);
     case OPTION_RUBY:
-        return options->is_ruby =
-                   usage_unless(record_ruby_parse(optarg, &options->ruby),
-                                "--ruby: expected a list of light, full, none, stacks and calls; stacks need "
-                                "allocations");
+        return options->is_ruby = usage_if(record_ruby_parse(optarg, &options->ruby));
     case OPTION_OFF_CPU:
         return options->off_cpu = true;
     case OPTION_CLOCK:
-        options->clock = optarg;
-        return usage_unless(strcmp(optarg, "tsc") == 0 || strcmp(optarg, "monotonic") == 0,
-                            "--clock: expected tsc or monotonic");
+        return take_clock(options);
     case OPTION_LIBCALLS:
         return record_functions_set_libcalls(&options->functions, optarg);
     case OPTION_ARGS:

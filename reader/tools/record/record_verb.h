@@ -155,8 +155,8 @@ struct record_ruby {
     uint64_t minimum_ns; /* of calls; 0: any */
     int notes_fd;        /* what the program's processes say about their calls; -1: nothing */
 };
-/* Parses a list such as "full,calls", or NULL for the default. False if it has an unknown word. */
-bool record_ruby_parse(const char *text, struct record_ruby *ruby_ret);
+/* Parses a list such as "full,calls", or NULL for the default. Returns NULL, or what is wrong. */
+const char *record_ruby_parse(const char *text, struct record_ruby *ruby_ret);
 /* Takes --filter, --exclude, --depth and --minimum-duration over. False, with a complaint, if an option does not apply. */
 bool record_ruby_take_functions(struct record_ruby *ruby, struct record_functions *functions);
 /* Finds the directory of the extension. False, with a complaint, if there is none. */

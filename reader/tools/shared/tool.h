@@ -66,6 +66,16 @@ void tool_options_start(void); /* forgets those of the previous command */
 int tool_option_next(const struct tool_verb *verb, int argc, char **argv, const char *shorts,
                      const struct option *longs, int *exit_ret);
 
+/*
+ * Sees the tables with which a command reads its line, for 'tracebed --complete'. 'options' is called before each option and
+ * at the end of all; if it returns true, the command ends. 'words' gets every word that is looked up, and its list.
+ */
+struct tool_watcher {
+    bool (*options)(const struct option *longs, bool is_end);
+    void (*words)(const char *const *words, size_t count, const char *word);
+};
+extern const struct tool_watcher *tool_watcher; /* NULL: none */
+
 /* The formats that an option applies to, for example "mm_profdata, chrome"; "trace" is the native one. */
 struct tool_option_scope {
     int option; /* the value that tool_option_next() returns */
@@ -370,6 +380,8 @@ void tool_start(void); /* signals, closed standard streams */
 /* The program itself: runs the command of these arguments and returns its exit status. */
 int tool_main(int argc, char **argv);
 const struct tool_verb *tool_verb_find(const char *name);
-void tool_guard(const char *path); /* sets the file name for the message on SIGBUS */
+const struct tool_verb *tool_verb_get(size_t index); /* NULL past the last one */
+int tool_complete(int argc, char **argv);            /* the words after 'tracebed --complete' */
+void tool_guard(const char *path);                   /* sets the file name for the message on SIGBUS */
 
 #endif

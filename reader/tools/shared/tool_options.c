@@ -67,9 +67,13 @@ int tool_option_next(const struct tool_verb *verb, int argc, char **argv, const 
     int option;
     const char *problem = NULL;
     *exit_ret = -1;
+    if (tool_watcher != NULL)
+        tool_watcher->options(longs, false);
     do
         option = getopt_long(argc, argv, shorts, longs, NULL);
     while (option == TOOL_OPTION_COLOR && (problem = tool_color_set(optarg)) == NULL);
+    if (option == -1 && tool_watcher != NULL && tool_watcher->options(longs, true))
+        *exit_ret = TOOL_FINE;
     if (option == TOOL_OPTION_COLOR)
         *exit_ret = tool_usage(verb, problem);
     else if (option == '?') {

@@ -27,6 +27,11 @@ const struct tool_verb *tool_verb_find(const char *name)
     return NULL;
 }
 
+const struct tool_verb *tool_verb_get(size_t index)
+{
+    return index < VERB_COUNT ? verbs[index] : NULL;
+}
+
 static int print_help(FILE *out)
 {
     fputs("usage: tracebed COMMAND [OPTION]... FILE\n"

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+const struct tool_watcher *tool_watcher;
+
 #define WORD_ROOM 32 /* longer words are not compared */
 
 static unsigned least(unsigned a, unsigned b)
@@ -84,6 +86,8 @@ const char *tool_word_choose(const char *what, const char *const *words, size_t 
                              size_t *index_ret)
 {
     size_t at = tool_word_find(words, count, word);
+    if (tool_watcher != NULL)
+        tool_watcher->words(words, count, word);
     if (at == count)
         return unknown_word(what, words, count, word);
     *index_ret = at;
