@@ -67,7 +67,7 @@ def all_names():
 
 def run(command, log):
     """Returns the seconds of processor time that the command took. A fork of it is included."""
-    environment = dict(os.environ, TMPDIR="/dev/shm", TBED_FAILING_PLACES="4")
+    environment = dict(os.environ, TMPDIR="/dev/shm", TBED_FAILING_PLACES="4", TRACEBED_OPTIONS="--no-defaults")
     environment["ASAN_OPTIONS"] = "quarantine_size_mb=16:" + environment.get("ASAN_OPTIONS", "")
     with open(log, "w", encoding="utf-8") as out:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=environment)

@@ -40,7 +40,7 @@ SANITIZER_OPTIONS = {
 
 
 def environment():
-    result = dict(os.environ, LC_ALL="C.UTF-8")
+    result = dict(os.environ, LC_ALL="C.UTF-8", TRACEBED_OPTIONS="--no-defaults")
     for name, options in SANITIZER_OPTIONS.items():
         given = result.get(name)
         result[name] = options + (":" + given if given else "")

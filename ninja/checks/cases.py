@@ -21,6 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("TBED_BUILD", "build/release")
 TRACEBED = BUILD / "tracebed"
 PATTERN = os.environ.get("TBED_TEST_CASES")
+os.environ["TRACEBED_OPTIONS"] = "--no-defaults"  # those of whoever runs the tests
 
 
 class Failure(Exception):

@@ -72,7 +72,7 @@ def commands_of(lines):
 def environment_of(folder):
     """That of a user who has run './run install' with this prefix."""
     prefix = folder / "prefix"
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("TRACEBED", "RTL_"))}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("TRACEBED", "RTL_", "XDG_"))}
     include, library = str(prefix / "include"), str(prefix / "lib")
     environment.update(HOME=str(folder / "home"), PATH=f"{prefix}/bin:{os.environ['PATH']}", C_INCLUDE_PATH=include,
                        CPLUS_INCLUDE_PATH=include, LIBRARY_PATH=library, LD_LIBRARY_PATH=library,

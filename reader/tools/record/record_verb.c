@@ -298,7 +298,7 @@ static int parse(int argc, char **argv, struct options *options)
     if (!check_kinds(options) ||
         (options->is_ruby && !record_ruby_take_functions(&options->ruby, &options->functions)) ||
         !record_functions_check(&options->functions) || !record_limits_check(&options->limits))
-        return TOOL_TROUBLE;
+        return tool_usage(&tool_verb_record, NULL);
     return optind < argc ? -1 : tool_usage(&tool_verb_record, "missing PROGRAM operand");
 }
 

@@ -62,7 +62,11 @@ void tool_complain_error(const char *path, const struct tbed_error *error);
     {                                                                                                        \
         "color", required_argument, NULL, TOOL_OPTION_COLOR                                                  \
     }
-void tool_options_start(void); /* forgets those of the previous command */
+/* Forgets those of the previous command. The first words behind argv[0] are defaults, as many as 'default_count': the
+ * argument of such an option is in the same word. */
+void tool_options_start(int default_count);
+/* The index in argv of the option that was read last; 0: all have been read. */
+int tool_option_word(void);
 int tool_option_next(const struct tool_verb *verb, int argc, char **argv, const char *shorts,
                      const struct option *longs, int *exit_ret);
 
@@ -96,6 +100,7 @@ void tool_print_help(const struct tool_verb *verb);
 /* Prints what is wrong with the usage and where to find help; returns TOOL_TROUBLE. 'message' is NULL if getopt has
  * printed it. */
 int tool_usage(const struct tool_verb *verb, const char *message);
+bool tool_usage_was_wrong(void); /* has it been called? */
 
 /* Sets the argument of --color. NULL, or what is wrong with it. */
 const char *tool_color_set(const char *when);

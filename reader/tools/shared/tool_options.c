@@ -19,6 +19,7 @@ static struct {
     const char *argument; /* the last one given; NULL: none */
 } given[GIVEN_MAX];
 static size_t given_count;
+static int default_words, word_read;
 
 static void note_given(const struct tool_verb *verb, int option, const struct option *longs)
 {
@@ -55,10 +56,29 @@ static void suggest_option(const char *word, const struct option *longs)
         tool_hint("Did you mean '--%s'?", near);
 }
 
-void tool_options_start(void)
+void tool_options_start(int default_count)
 {
     given_count = 0;
     optind = 0;
+    default_words = default_count;
+    word_read = 1;
+}
+
+int tool_option_word(void)
+{
+    return word_read;
+}
+
+/* Like getopt_long(), but the argument of a default is not in the word behind it, which is another default or a FILE. */
+static int next_option(int argc, char **argv, const char *shorts, const struct option *longs)
+{
+    int word = optind > 0 ? optind : 1;
+    int option = getopt_long(argc, argv, shorts, longs, NULL);
+    word_read = option != -1 ? word : 0;
+    if (word > default_words || option == -1 || option == '?' || optind == word + 1)
+        return option;
+    fprintf(stderr, "%s: option '%s' requires an argument: %s=VALUE\n", argv[0], argv[word], argv[word]);
+    return '?';
 }
 
 int tool_option_next(const struct tool_verb *verb, int argc, char **argv, const char *shorts,
@@ -70,7 +90,7 @@ int tool_option_next(const struct tool_verb *verb, int argc, char **argv, const 
     if (tool_watcher != NULL)
         tool_watcher->options(longs, false);
     do
-        option = getopt_long(argc, argv, shorts, longs, NULL);
+        option = next_option(argc, argv, shorts, longs);
     while (option == TOOL_OPTION_COLOR && (problem = tool_color_set(optarg)) == NULL);
     if (option == -1 && tool_watcher != NULL && tool_watcher->options(longs, true))
         *exit_ret = TOOL_FINE;

@@ -192,8 +192,16 @@ const char *tool_color_set(const char *when)
     return problem;
 }
 
+static bool usage_was_wrong;
+
+bool tool_usage_was_wrong(void)
+{
+    return usage_was_wrong;
+}
+
 int tool_usage(const struct tool_verb *verb, const char *message)
 {
+    usage_was_wrong = true;
     if (message != NULL)
         tool_complain("%s: %s", verb->name, message);
     tool_hint("Run 'tracebed %s -h' for help.", verb->name);

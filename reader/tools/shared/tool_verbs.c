@@ -4,8 +4,10 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#include "reader/tools/defaults/defaults.h"
 #include "reader/tools/shared/tool.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -32,6 +34,33 @@ const struct tool_verb *tool_verb_get(size_t index)
     return index < VERB_COUNT ? verbs[index] : NULL;
 }
 
+static bool is_verb(const char *name)
+{
+    return tool_verb_find(name) != NULL;
+}
+
+static bool has_no_defaults; /* --no-defaults */
+
+static const char *load_defaults(void)
+{
+    return has_no_defaults ? NULL : defaults_load(is_verb);
+}
+
+static void print_defaults(FILE *out)
+{
+    const struct defaults_option *option;
+    const char *problem = load_defaults();
+    if (problem != NULL || defaults_get(0) != NULL)
+        fputs("\nDefaults in force:\n", out);
+    for (size_t i = 0; problem == NULL && (option = defaults_get(i)) != NULL; i++) {
+        fprintf(out, "  %-10s ", option->command[0] != '\0' ? option->command : "all");
+        tool_print_text(out, option->text, strlen(option->text), 0);
+        fprintf(out, "  (%s)\n", defaults_place(option));
+    }
+    if (problem != NULL)
+        fprintf(out, "  %s\n", problem);
+}
+
 static int print_help(FILE *out)
 {
     fputs("usage: tracebed COMMAND [OPTION]... FILE\n"
@@ -42,7 +71,9 @@ static int print_help(FILE *out)
         fprintf(out, "  %-10s %s\n", verbs[i]->name, verbs[i]->summary);
     fputs("\n"
           "FILE may be '-' for standard input. Every command accepts -h and\n"
-          "--color=never|auto|always.\n\n"
+          "--color=never|auto|always. Defaults of options are read from the file\n"
+          "~/.config/tracebed/options and from TRACEBED_OPTIONS, but not by\n"
+          "'tracebed --no-defaults COMMAND'.\n\n"
           "Exit status: 0 on success; 1 if damage or a difference was found; 2 if the usage\n"
           "is wrong or a file cannot be read. 'record' returns the status of PROGRAM.\n\n"
           "Examples:\n"
@@ -50,6 +81,7 @@ static int print_help(FILE *out)
           "  tracebed report run.tbed           show where the time or the memory went\n"
           "  tracebed help report               describe one command\n",
           out);
+    print_defaults(out);
     return out == stdout ? tool_finish(TOOL_FINE) : TOOL_TROUBLE;
 }
 
@@ -90,17 +122,47 @@ static bool is_one_of(const char *text, const char *first, const char *second, c
     return strcmp(text, first) == 0 || strcmp(text, second) == 0 || strcmp(text, third) == 0;
 }
 
+/* After a complaint about options, some of which nobody has typed. */
+static void tell_defaults(const char *verb, int count)
+{
+    int word = tool_option_word();
+    const struct defaults_option *option;
+    if (word > 0 && word <= count) {
+        option = defaults_of(verb, (size_t)word - 1);
+        tool_hint("'%s' comes from %s.", option->text, defaults_place(option));
+        return;
+    }
+    for (size_t i = 0; tool_usage_was_wrong() && (option = defaults_of(verb, i)) != NULL; i++)
+        tool_hint("'%s' is in force by %s; 'tracebed --no-defaults %s' leaves it out.", option->text,
+                  defaults_place(option), verb);
+}
+
 static int run_verb(const struct tool_verb *verb, int argc, char **argv)
 {
     char name[64]; /* getopt() prefixes its messages with this */
+    int given = argc;
+    const char *problem = load_defaults();
+    if (problem != NULL) {
+        tool_complain("%s", problem);
+        tool_hint("Correct it, or run 'tracebed --no-defaults %s'.", verb->name);
+        return TOOL_TROUBLE;
+    }
     snprintf(name, sizeof name, "tracebed: %s", verb->name);
     argv[0] = name;
-    tool_options_start();
-    return verb->run(argc, argv);
+    char **all = defaults_insert(verb->name, &argc, argv);
+    tool_options_start(argc - given);
+    int exit = verb->run(argc, all);
+    if (exit == TOOL_TROUBLE)
+        tell_defaults(verb->name, argc - given);
+    free(all);
+    return exit;
 }
 
 int tool_main(int argc, char **argv)
 {
+    has_no_defaults = argc > 1 && strcmp(argv[1], "--no-defaults") == 0;
+    argc -= has_no_defaults;
+    argv += has_no_defaults;
     if (argc < 2)
         return print_help(stderr);
     if (is_one_of(argv[1], "help", "-h", "--help"))
