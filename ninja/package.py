@@ -24,7 +24,7 @@ SUITE = "bookworm"
 # What a user has: a compiler, and here Python, which reads the tutorial.
 SYSTEM = ["gcc", "libc6-dev", "python3"]
 # What differs when packages are built the second time, beside the folder and the time.
-OTHERWISE = {"LC_ALL": "C", "LANG": "de_DE.UTF-8", "TZ": "Asia/Kolkata", "HOME": "/nonexistent", "USER": "somebody"}
+OTHERWISE = {"LC_ALL": "C", "LANG": "de_DE.UTF-8", "TZ": "Asia/Kolkata", "USER": "somebody"}
 UMASK, OTHER_UMASK = 0o022, 0o002
 TOOLS = {"dpkg-buildpackage": "dpkg-dev", "dh": "debhelper", "dh_python3": "dh-python"}
 # Reads the tutorial in the fresh system and does what it says.
@@ -57,8 +57,8 @@ def refuse(text):
 # ---- Building ----
 
 
-def build(folder, umask=UMASK, **otherwise):
-    """Gives the packages, which are in the folder, built with this mask and these changes to the environment."""
+def build(commit, folder, umask=UMASK, **otherwise):
+    """Gives a commit's packages, which are in the folder, built with this mask and these changes to the environment."""
     missing = [package for tool, package in TOOLS.items() if shutil.which(tool) is None]
     if missing:
         refuse(f"building packages needs {', '.join(missing)}")
@@ -66,9 +66,9 @@ def build(folder, umask=UMASK, **otherwise):
     os.umask(umask)
     tree = folder / "tracebed"
     tree.mkdir(parents=True)
-    archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
+    archive = subprocess.run(["git", "archive", commit], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
     run("tar", "-x", "-C", tree, input=archive)
-    time = output_of("git", "log", "-1", "--format=%ct", cwd=ROOT).strip()
+    time = output_of("git", "log", "-1", "--format=%ct", commit, cwd=ROOT).strip()
     with open(folder / "build.log", "wb") as log:
         done = subprocess.run(["dpkg-buildpackage", "-us", "-uc", "-b", f"-j{os.cpu_count()}"], cwd=tree, stdout=log,
                               stderr=subprocess.STDOUT, env={**os.environ, "SOURCE_DATE_EPOCH": time, **otherwise})
@@ -87,12 +87,13 @@ def lint(folder):
 
 
 def build_all(folder, twice):
-    packages = build(folder)
+    commit = output_of("git", "rev-parse", "HEAD", cwd=ROOT).strip()
+    packages = build(commit, folder)
     lint(folder)
     print(f"{len(packages)} packages in {folder}")
     if twice:
         other = folder.with_name(folder.name + "-again") / "deeper"
-        again = {package.name: package.read_bytes() for package in build(other, OTHER_UMASK, **OTHERWISE)}
+        again = {package.name: package.read_bytes() for package in build(commit, other, OTHER_UMASK, **OTHERWISE)}
         differ = [package.name for package in packages if package.read_bytes() != again.get(package.name)]
         if differ:
             refuse(f"built twice, these differ: {', '.join(differ)}")
