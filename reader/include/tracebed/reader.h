@@ -332,6 +332,9 @@ enum tbed_event_type {
     TBED_EVENT_UNKNOWN, /* from a later version or an application; see 'unknown' */
 };
 
+/* The name of a type in commands and tables: "begin", "flow_step"; "unknown" for a number that is no type. */
+const char *tbed_event_type_name(enum tbed_event_type type);
+
 /* Where and how the arguments of an event are stored, for tbed_argument_next(). */
 struct tbed_arguments {
     const void *at;
@@ -500,8 +503,7 @@ enum tbed_status tbed_string_length(const struct tbed_reader *reader, uint32_t i
 
 /*
  * Whether two ids have the same text. Nothing is expanded: lengths are compared first, and equal ids at the same offset,
- * or pairs of ids already found equal, are skipped. The budget's component count limits the components that are read; its
- * byte limit is ignored.
+ * or pairs of ids already found equal, are skipped. Of the budget, only the count of components that are read applies.
  *
  * Errors: ERR_STRING_…, ERR_MEMORY if one of them has no complete text, or the budget is exceeded. '*equal_ret' is false
  *         then, and meaningless.
@@ -582,8 +584,7 @@ struct tbed_resolver {
 };
 
 /*
- * Sets the reader's resolver, or removes it (NULL). All functions below use it. Call this before other threads use the
- * reader. The context must outlive the reader.
+ * Sets the resolver for all functions below, or removes it (NULL), before other threads use the reader, which it outlives.
  *
  * Errors: ERR_ARGUMENT, ERR_MEMORY.
  */
@@ -599,8 +600,7 @@ void tbed_names_prepare(const struct tbed_reader *reader, const uint32_t *ids, s
 
 /*
  * tbed_native_code_find() reads all events and returns the ids of the native code used by them, their arguments and their
- * call stacks that the file does not describe, in ascending order. Pass them to tbed_names_prepare() before naming events
- * one by one.
+ * call stacks that the file does not describe, in ascending order, for tbed_names_prepare().
  *
  * Ownership: '*ids_ret' is the caller's; release it with free(). NULL if there are none.
  * Errors:    ERR_MEMORY.

@@ -19,26 +19,6 @@ struct events {
     uint32_t label, name, category;                /* that the constraints ask for; codes + 1; 0: any */
 };
 
-static const char *const type_names[TYPE_COUNT] = {
-    [TBED_EVENT_BEGIN] = "begin",
-    [TBED_EVENT_END] = "end",
-    [TBED_EVENT_INSTANT] = "instant",
-    [TBED_EVENT_COUNTER] = "counter",
-    [TBED_EVENT_MESSAGE] = "message",
-    [TBED_EVENT_ALLOC] = "alloc",
-    [TBED_EVENT_FREE] = "free",
-    [TBED_EVENT_REALLOC] = "realloc",
-    [TBED_EVENT_ASYNC_BEGIN] = "async_begin",
-    [TBED_EVENT_ASYNC_END] = "async_end",
-    [TBED_EVENT_FLOW_BEGIN] = "flow_begin",
-    [TBED_EVENT_FLOW_STEP] = "flow_step",
-    [TBED_EVENT_FLOW_END] = "flow_end",
-    [TBED_EVENT_GAP] = "gap",
-    [TBED_EVENT_SPAN] = "span",
-    [TBED_EVENT_RESIZE] = "resize",
-    [TBED_EVENT_UNKNOWN] = "unknown",
-};
-
 static const char *const severity_names[] = {"none", "error", "warning", "information", "debug", "unknown"};
 
 /* ---- Counters, messages, keys ---- */
@@ -315,14 +295,15 @@ static bool open_names(struct events *events, struct tbed_scan *scan)
                 tbed_row_wanted_code(scan, columns->name, &events->name) &&
                 tbed_row_wanted_code(scan, columns->category, &events->category);
     for (unsigned i = 0; i < TYPE_COUNT && fine && wants(scan, columns->type); i++) {
-        events->type_codes[i] = tbed_row_text_code(&scan->names, type_names[i], strlen(type_names[i]));
+        const char *name = tbed_event_type_name((enum tbed_event_type)i);
+        events->type_codes[i] = tbed_row_text_code(&scan->names, name, strlen(name));
         fine = events->type_codes[i] != ROW_CODE_FAILED;
-        if (!tbed_scan_allows_text(scan, columns->type, type_names[i], strlen(type_names[i])))
+        if (!tbed_scan_allows_text(scan, columns->type, name, strlen(name)))
             events->types &= ~(1u << i);
     }
     for (unsigned i = TBED_EVENT_FLOW_BEGIN; i <= TBED_EVENT_FLOW_END && fine && wants(scan, columns->phase);
          i++) {
-        const char *name = type_names[i] + strlen("flow_");
+        const char *name = tbed_event_type_name((enum tbed_event_type)i) + strlen("flow_");
         events->type_codes[i] = tbed_row_text_code(&scan->names, name, strlen(name));
         fine = events->type_codes[i] != ROW_CODE_FAILED;
     }

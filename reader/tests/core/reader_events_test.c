@@ -615,6 +615,17 @@ static void unsealed_block_that_is_full_ends_with_itself(void **state)
     trace_free(&trace);
 }
 
+static void each_type_has_a_name_of_its_own(void **state)
+{
+    (void)state;
+    for (unsigned type = 0; type < TBED_EVENT_UNKNOWN; type++)
+        for (unsigned other = type + 1; other <= TBED_EVENT_UNKNOWN; other++)
+            assert_string_not_equal(tbed_event_type_name((enum tbed_event_type)type),
+                                    tbed_event_type_name((enum tbed_event_type)other));
+    assert_string_equal(tbed_event_type_name(TBED_EVENT_FLOW_STEP), "flow_step");
+    assert_string_equal(tbed_event_type_name((enum tbed_event_type)(TBED_EVENT_UNKNOWN + 1)), "unknown");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -646,6 +657,7 @@ int main(void)
         cmocka_unit_test(interrupted_record_is_counted_and_not_read),
         cmocka_unit_test(an_interrupted_record_of_metadata_is_counted),
         cmocka_unit_test(unsealed_block_that_is_full_ends_with_itself),
+        cmocka_unit_test(each_type_has_a_name_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -170,7 +170,7 @@ void dump_json_event(struct dump *dump, const struct tbed_event *event)
     tbed_json_object_open(out, NULL);
     tbed_json_u64(out, "stream", event->stream);
     tbed_json_u64(out, "tick", event->tick);
-    tbed_json_string(out, "type", tool_event_type(event->type));
+    tbed_json_string(out, "type", tbed_event_type_name(event->type));
     tbed_json_u64(out, "id", event->id);
     tool_json_named(out, dump->reader, event->id);
     put_details(dump, event);

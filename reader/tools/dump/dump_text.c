@@ -13,30 +13,6 @@
 #define LABEL_COLUMNS_MAX 24
 #define TYPE_COLUMNS      11 /* "async_begin" */
 
-const char *tool_event_type(enum tbed_event_type type)
-{
-    static const char *const names[] = {
-        [TBED_EVENT_BEGIN] = "begin",
-        [TBED_EVENT_END] = "end",
-        [TBED_EVENT_INSTANT] = "instant",
-        [TBED_EVENT_COUNTER] = "counter",
-        [TBED_EVENT_MESSAGE] = "message",
-        [TBED_EVENT_ALLOC] = "alloc",
-        [TBED_EVENT_FREE] = "free",
-        [TBED_EVENT_REALLOC] = "realloc",
-        [TBED_EVENT_ASYNC_BEGIN] = "async_begin",
-        [TBED_EVENT_ASYNC_END] = "async_end",
-        [TBED_EVENT_FLOW_BEGIN] = "flow_begin",
-        [TBED_EVENT_FLOW_STEP] = "flow_step",
-        [TBED_EVENT_FLOW_END] = "flow_end",
-        [TBED_EVENT_GAP] = "gap",
-        [TBED_EVENT_SPAN] = "span",
-        [TBED_EVENT_RESIZE] = "resize",
-        [TBED_EVENT_UNKNOWN] = "unknown",
-    };
-    return type < sizeof names / sizeof names[0] ? names[type] : "unknown";
-}
-
 /* ---- Labels of streams ---- */
 
 static void make_label(struct dump *dump, size_t index, const struct tbed_stream_info *stream)
@@ -472,7 +448,7 @@ void dump_text_event(struct dump *dump, const struct tbed_event *event, uint32_t
 {
     struct tbed_text *out = dump->out.text;
     const struct dump_label *label = find_label(dump, event->stream);
-    const char *type = tool_event_type(event->type);
+    const char *type = tbed_event_type_name(event->type);
     size_t type_nbytes = strlen(type);
     put_time(dump, event->tick);
     tbed_text_put(out, label->text, label->nbytes);

@@ -336,9 +336,6 @@ void tool_append_arguments(struct tool_buffer *buffer, struct tbed_reader *reade
 void tool_append_message(struct tool_buffer *buffer, struct tbed_reader *reader,
                          const struct tbed_event *event);
 
-/* The name of an event type in spec/format.md, section 14, for example "begin". */
-const char *tool_event_type(enum tbed_event_type type);
-
 /* Figures with units: "1.24 ms", "3.10 MiB", "12,345", written to the caller's buffer. */
 const char *tool_format_ns(char buffer[32], double ns);
 /* The same for times with a resolution of 'resolution_ns', without digits below that resolution. */
