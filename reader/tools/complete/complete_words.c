@@ -210,7 +210,7 @@ static void list_values(const struct option *option, size_t at)
     argv[argc] = NULL;
     state.of = option;
     state.kept_nbytes = at + kept;
-    tool_options_start();
+    tool_options_start(0);
     state.verb->run(argc, argv);
     finish(takes_file(option->name) ? "files" : "none");
 }
@@ -289,7 +289,7 @@ int tool_complete(int argc, char **argv)
     state.words = argv + 1;
     state.count = (size_t)argc - 2;
     tool_watcher = &watcher;
-    tool_options_start();
+    tool_options_start(0);
     state.verb->run(1, line);
     finish("none");
 }
