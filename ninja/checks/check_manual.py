@@ -145,7 +145,7 @@ def check_named(path, text, known, everything):
 
 def check_commands():
     known = commands()
-    everything = set().union(*known.values(), {"--version", "--no-defaults"})
+    everything = set().union(*known.values(), {"--version", "--no-defaults", "--no-pager"})
     text = "\n".join(texts([*PAGES, *MAN_PAGES]).values())
     overview = tree.read("reader/tools/man/tracebed.1")
     for verb, options in sorted(known.items()):

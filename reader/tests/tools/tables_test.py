@@ -670,7 +670,9 @@ def on_terminal(width, *words, command="report"):
     """The lines that a terminal gets which has this many columns."""
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
-    with subprocess.Popen([cases.TRACEBED, command, "--color=never", *words], stdout=theirs) as process:
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    command = [cases.TRACEBED, "--no-pager", command, "--color=never", *words]
+    with subprocess.Popen(command, stdout=theirs, env=environment) as process:
         os.close(theirs)
         text = b""
         try:

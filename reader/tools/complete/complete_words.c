@@ -101,11 +101,13 @@ static void list_verbs(bool with_options)
     for (size_t i = 0; (verb = tool_verb_get(i)) != NULL; i++)
         put(verb->name, "", verb->summary, strlen(verb->summary));
     if (with_options) {
-        static const char help[] = "describe a command", version[] = "print the version";
+        static const char help[] = "describe a command", version[] = "print the version",
+                          pager[] = "print without a pager";
         put("help", "", help, strlen(help));
         if (state.typed[0] == '-') {
             put("--help", "", help, strlen(help));
             put("--version", "", version, strlen(version));
+            put("--no-pager", "", pager, strlen(pager));
         }
     }
     finish(NULL);
@@ -278,6 +280,10 @@ int tool_complete(int argc, char **argv)
     if (fd < 0 || (state.out = fdopen(fd, "w")) == NULL || freopen("/dev/null", "w", stdout) == NULL ||
         freopen("/dev/null", "w", stderr) == NULL)
         return TOOL_TROUBLE;
+    if (argc > 1 && strcmp(argv[0], "--no-pager") == 0) {
+        argc--;
+        argv++;
+    }
     state.typed = argc > 0 ? argv[argc - 1] : empty;
     if (argc <= 1)
         list_verbs(true);

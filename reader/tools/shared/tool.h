@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 #include <tracebed/exchange.h>
 #include <tracebed/reader.h>
 
@@ -287,7 +288,7 @@ void tool_print_text(FILE *out, const char *text, size_t nbytes, size_t width);
 /* The same, but cut in the middle, where long names differ least. */
 void tool_print_middle(FILE *out, const char *text, size_t nbytes, size_t width);
 
-/* The columns of the terminal that standard output is; 0: it is none. */
+/* The columns of the terminal that standard output is, or that its pager is on, or COLUMNS; 0: it is none. */
 size_t tool_terminal_width(void);
 
 /* Like tool_print_text(), cut or padded to exactly 'width' columns. */
@@ -378,7 +379,9 @@ void tool_json_end_lines(const struct tbed_reader *reader);
 void tool_json_drops(struct tbed_json *json, const char *key, const uint64_t drops[TBED_DROP_CAUSE_COUNT]);
 
 /* For main() and tests only. */
-void tool_start(void); /* signals, closed standard streams */
+void tool_pager_begin(const char *command);   /* starts the pager if output of this command is shown in one */
+void tool_pager_take(pid_t pager, int write); /* from here on, standard output is 'write', a copy of it */
+void tool_start(void);                        /* signals, closed standard streams */
 /* The program itself: runs the command of these arguments and returns its exit status. */
 int tool_main(int argc, char **argv);
 const struct tool_verb *tool_verb_find(const char *name);

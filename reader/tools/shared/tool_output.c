@@ -16,8 +16,10 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#define COLUMNS_MAX   10000
 #define OUTPUT_NBYTES (256u << 10)
 
 static volatile sig_atomic_t pipe_is_broken;
@@ -32,11 +34,51 @@ static void remember_broken_pipe(int signal_number)
     pipe_is_broken = 1;
 }
 
-/* A signal that ends the program leaves no unfinished file behind. */
+/* ---- The pager ---- */
+
+static volatile pid_t pager;         /* 0: none */
+static int terminal = STDOUT_FILENO; /* behind the pager */
+
+/* The shell would read the terminal together with a pager that goes on. */
+static void wait_for_pager(void)
+{
+    pid_t child = pager;
+    pager = 0;
+    close(STDOUT_FILENO);
+    while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
+static void end_pager(void)
+{
+    fflush(stdout);
+    wait_for_pager();
+}
+
+void tool_pager_take(pid_t child, int output)
+{
+    static char buffer[OUTPUT_NBYTES];
+    int copy = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    if (copy >= 0)
+        terminal = copy;
+    dup2(output, STDOUT_FILENO);
+    setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
+    pager = child;
+    atexit(end_pager);
+}
+
+/* ---- Signals, closed streams ---- */
+
+/* A signal that ends the program leaves no unfinished file behind. Pagers ignore some, and are waited for. */
 static void remove_new_files(int signal_number)
 {
     tbed_new_files_remove();
     tool_progress_clear();
+    if (pager > 0) {
+        signal(signal_number, SIG_IGN);
+        wait_for_pager();
+        signal(signal_number, SIG_DFL);
+    }
     raise(signal_number); /* its default action, at once */
 }
 
@@ -222,7 +264,11 @@ static bool wants_color(void)
 size_t tool_terminal_width(void)
 {
     struct winsize size;
-    if (!is_terminal || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0)
+    uint64_t columns;
+    const char *given = getenv("COLUMNS");
+    if (is_terminal && given != NULL && tool_parse_u64(given, COLUMNS_MAX, &columns) && columns > 0)
+        return (size_t)columns;
+    if (!is_terminal || ioctl(terminal, TIOCGWINSZ, &size) != 0)
         return 0;
     return size.ws_col;
 }

@@ -74,6 +74,8 @@ static int print_help(FILE *out)
           "--color=never|auto|always. Defaults of options are read from the file\n"
           "~/.config/tracebed/options and from TRACEBED_OPTIONS, but not by\n"
           "'tracebed --no-defaults COMMAND'.\n\n"
+          "On a terminal, long output goes through $TRACEBED_PAGER, $PAGER or less;\n"
+          "'tracebed --no-pager COMMAND' prints it directly.\n\n"
           "Exit status: 0 on success; 1 if damage or a difference was found; 2 if the usage\n"
           "is wrong or a file cannot be read. 'record' returns the status of PROGRAM.\n\n"
           "Examples:\n"
