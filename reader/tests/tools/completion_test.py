@@ -160,6 +160,12 @@ def test_words_are_those_of_the_complaint(folder):
     cases.need(count > 40, f"only {count} options have words")
 
 
+def test_options_without_a_command_are_suggested(folder):
+    for typed, meant in (("--verison", "--version"), ("--hlep", "--help"), ("--no-pagr", "--no-pager"), ("reprot", "report")):
+        run = subprocess.run([cases.TRACEBED, typed], capture_output=True, text=True, cwd=folder)
+        cases.need(run.returncode == 2 and f"Did you mean 'tracebed {meant}'?" in run.stderr, run.stderr)
+
+
 def test_nothing_is_run(folder):
     """Completion of values must not begin what the command does."""
     before = sorted(os.listdir(folder))

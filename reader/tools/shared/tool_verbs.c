@@ -89,7 +89,10 @@ static int print_help(FILE *out)
 
 static const char *nearest_verb(const char *name)
 {
+    static const char *const options[] = {"--help", "--version", "--no-pager"};
     const char *names[VERB_COUNT];
+    if (name[0] == '-')
+        return tool_word_nearest(options, sizeof options / sizeof options[0], name);
     for (size_t i = 0; i < VERB_COUNT; i++)
         names[i] = verbs[i]->name;
     return tool_word_nearest(names, VERB_COUNT, name);
