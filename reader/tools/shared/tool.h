@@ -382,8 +382,8 @@ void tool_json_drops(struct tbed_json *json, const char *key, const uint64_t dro
 void tool_pager_begin(const char *command);   /* starts the pager if output of this command is shown in one */
 void tool_pager_take(pid_t pager, int write); /* from here on, standard output is 'write', a copy of it */
 void tool_start(void);                        /* signals, closed standard streams */
-/* The program itself: runs the command of these arguments and returns its exit status. */
-int tool_main(int argc, char **argv);
+/* The program itself: runs the command of these arguments, also with the user's defaults, and returns its exit status. */
+int tool_main(int argc, char **argv, bool has_defaults);
 const struct tool_verb *tool_verb_find(const char *name);
 const struct tool_verb *tool_verb_get(size_t index); /* NULL past the last one */
 int tool_complete(int argc, char **argv);            /* the words after 'tracebed --complete' */

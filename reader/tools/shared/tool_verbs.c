@@ -89,7 +89,7 @@ static int print_help(FILE *out)
 
 static const char *nearest_verb(const char *name)
 {
-    static const char *const options[] = {"--help", "--version", "--no-pager"};
+    static const char *const options[] = {"--help", "--version", "--no-defaults", "--no-pager"};
     const char *names[VERB_COUNT];
     if (name[0] == '-')
         return tool_word_nearest(options, sizeof options / sizeof options[0], name);
@@ -163,11 +163,9 @@ static int run_verb(const struct tool_verb *verb, int argc, char **argv)
     return exit;
 }
 
-int tool_main(int argc, char **argv)
+int tool_main(int argc, char **argv, bool has_defaults)
 {
-    has_no_defaults = argc > 1 && strcmp(argv[1], "--no-defaults") == 0;
-    argc -= has_no_defaults;
-    argv += has_no_defaults;
+    has_no_defaults = !has_defaults;
     if (argc < 2)
         return print_help(stderr);
     if (is_one_of(argv[1], "help", "-h", "--help"))
