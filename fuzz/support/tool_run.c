@@ -84,7 +84,7 @@ struct tool_output tool_run(const char *const *arguments)
     memcpy(passed, copies, sizeof passed); /* getopt() changes their order */
     start();
     enter(scratch_folder(), nowhere, output);
-    result.status = tool_main(count, passed);
+    result.status = tool_main(count, passed, false);
     enter(NULL, errors, own_stdout);
     result.text = take_output(&result.nbytes);
     for (int i = 0; i < count; i++)

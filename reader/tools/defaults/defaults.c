@@ -154,6 +154,7 @@ static void forget(void)
     options = NULL;
     file_path = file_text = variable_text = NULL;
     option_count = 0;
+    problem[0] = '\0';
 }
 
 static const char *load_file(bool (*is_command)(const char *name))
@@ -186,6 +187,11 @@ const char *defaults_load(bool (*is_command)(const char *name))
         return NULL;
     const char *what = load_file(is_command);
     return what != NULL ? what : load_variable(is_command);
+}
+
+const char *defaults_problem(void)
+{
+    return problem[0] != '\0' ? problem : NULL;
 }
 
 const char *defaults_path(void)

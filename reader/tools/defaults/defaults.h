@@ -19,6 +19,9 @@ struct defaults_option {
 /* Reads them all. Returns NULL, or what is wrong, valid until the next call. */
 const char *defaults_load(bool (*is_command)(const char *name));
 
+/* What was wrong when they were read; NULL: nothing. */
+const char *defaults_problem(void);
+
 /* The path of the file, whether it exists or not; NULL: the user has no home. */
 const char *defaults_path(void);
 

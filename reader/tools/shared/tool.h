@@ -40,7 +40,7 @@ extern const struct tool_verb tool_verb_record, tool_verb_info, tool_verb_dump, 
     tool_verb_strings, tool_verb_verify, tool_verb_flame, tool_verb_diff, tool_verb_aggregate, tool_verb_tree,
     tool_verb_slowest, tool_verb_flows, tool_verb_threads, tool_verb_histogram, tool_verb_follow,
     tool_verb_cut, tool_verb_merge, tool_verb_view, tool_verb_sql, tool_verb_pack, tool_verb_unpack,
-    tool_verb_tui;
+    tool_verb_tui, tool_verb_doctor;
 
 /* Prints "tracebed: ", the text and a newline on standard error. Control bytes, in file names say, are escaped. */
 void tool_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

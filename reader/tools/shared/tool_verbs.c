@@ -17,7 +17,7 @@ static const struct tool_verb *const verbs[] = {
     &tool_verb_threads,   &tool_verb_histogram, &tool_verb_follow,   &tool_verb_strings,   &tool_verb_verify,
     &tool_verb_import,    &tool_verb_export,    &tool_verb_snapshot, &tool_verb_symbolize, &tool_verb_recover,
     &tool_verb_cut,       &tool_verb_merge,     &tool_verb_view,     &tool_verb_sql,       &tool_verb_pack,
-    &tool_verb_unpack,    &tool_verb_tui,
+    &tool_verb_unpack,    &tool_verb_tui,       &tool_verb_doctor,
 };
 #define VERB_COUNT (sizeof verbs / sizeof verbs[0])
 
@@ -147,7 +147,7 @@ static int run_verb(const struct tool_verb *verb, int argc, char **argv)
     char name[64]; /* getopt() prefixes its messages with this */
     int given = argc;
     const char *problem = load_defaults();
-    if (problem != NULL) {
+    if (problem != NULL && verb != &tool_verb_doctor) { /* which shows it */
         tool_complain("%s", problem);
         tool_hint("Correct it, or run 'tracebed --no-defaults %s'.", verb->name);
         return TOOL_TROUBLE;
