@@ -278,7 +278,7 @@ static void a_trace_has_the_clock_that_was_asked_for(void **state)
         RECORD(2, "no steady time stamp counter", "--clock=tsc", "true");
     else
         RECORD(0, "", "--clock=tsc", "true");
-    RECORD(2, "expected tsc or monotonic", "--clock=hpet", "true");
+    RECORD(2, "expected tsc, monotonic", "--clock=hpet", "true");
 }
 
 static void libraries_that_the_user_preloads_are_kept(void **state)
