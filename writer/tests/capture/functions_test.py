@@ -804,7 +804,7 @@ def test_warning(folder):
                     "--light --mmap", "--rotate 1M --ring 1M", "--rotate 1m,3 --command-line"):
         command = [TRACEBED, "record", *options.split(), "true"]
         run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        expect(run.returncode == 2 and run.stderr.count("\n") == 1, f"{options}: {run.returncode} {run.stderr}")
+        expect(run.returncode == 2 and run.stderr.count("tracebed: ") == 1, f"{options}: {run.returncode} {run.stderr}")
 
 
 if __name__ == "__main__":
