@@ -1,6 +1,6 @@
 /*
  * An older trace under the name that is about to be recorded: it is moved to NAME.old, as perf and uftrace do, with the
- * files of its series. What is no trace, and what is still being recorded, stays where it is.
+ * files of its series. A file that is not a trace is never moved, nor is a trace that is still being recorded.
  *
  * SPDX-License-Identifier: MIT
  */
