@@ -110,6 +110,15 @@ def identity(place):
     return {"user": place.user, "group": pwd.getpwnam(place.user).pw_gid, "extra_groups": []}
 
 
+def check_reachable():
+    """postgres and nginx do not run as root; they must be able to start the program in the folders of this tree."""
+    folder = os.path.dirname(TRACEBED)
+    while os.geteuid() == 0 and folder != "/":
+        if not os.stat(folder).st_mode & 0o001:
+            sys.exit(f"{folder}: other users cannot enter it, but some of the programs do not run as root: chmod o+x")
+        folder = os.path.dirname(folder)
+
+
 def digest(path):
     """What a program wrote to a file; it must have."""
     with open(path, "rb") as file:
@@ -346,6 +355,7 @@ def parse():
 
 def main():
     options = parse()
+    check_reachable()
     chosen = [each for each in PROGRAMS if not options.only or each.run.__name__ in options.only]
     with tempfile.TemporaryDirectory(prefix="programs_bench.", dir=options.path) as work:
         os.chmod(work, 0o755)
