@@ -112,7 +112,7 @@ def identity(place):
 
 def check_reachable():
     """postgres and nginx do not run as root; they must be able to start the program in the folders of this tree."""
-    folder = os.path.dirname(TRACEBED)
+    folder = ROOT
     while os.geteuid() == 0 and folder != "/":
         if not os.stat(folder).st_mode & 0o001:
             sys.exit(f"{folder}: other users cannot enter it, but some of the programs do not run as root: chmod o+x")
