@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "writer/base/kernel.h"
@@ -21,9 +22,12 @@
 int (*tbed_guard_sigaction)(int, const struct sigaction *, struct sigaction *) = sigaction;
 bool (*tbed_guard_recover)(void *context);
 
+#define START_REPLACED UINT32_MAX
+
 enum slot_state { SLOT_FREE, SLOT_USED };
 static struct slot {
-    uint32_t state; /* atomic */
+    uint32_t state;       /* atomic */
+    uint32_t start_owner; /* atomic: the process that replaces the first window, or START_REPLACED */
     struct tbed_guarded range;
 } slots[RANGES_MAX];
 
@@ -82,15 +86,13 @@ static void die(int number, bool was_sent)
 /* Calls the program's handler as the kernel would have. */
 static void call(const struct sigaction *action, int number, siginfo_t *info, void *context)
 {
-    sigset_t own;
+    sigset_t mask = ((ucontext_t *)context)->uc_sigmask;
     if ((action->sa_flags & (int)SA_RESETHAND) != 0)
         action_store(&(struct sigaction){.sa_handler = SIG_DFL});
+    if ((action->sa_flags & SA_NODEFER) == 0)
+        sigaddset(&mask, number);
+    sigprocmask(SIG_SETMASK, &mask, NULL);
     sigprocmask(SIG_BLOCK, &action->sa_mask, NULL);
-    if ((action->sa_flags & SA_NODEFER) != 0) {
-        sigemptyset(&own);
-        sigaddset(&own, number);
-        sigprocmask(SIG_UNBLOCK, &own, NULL);
-    }
     if ((action->sa_flags & SA_SIGINFO) != 0)
         action->sa_sigaction(number, info, context);
     else
@@ -125,31 +127,64 @@ static uint64_t window_nbytes(const struct tbed_guarded *range)
     return range->window_nbytes > system_page ? range->window_nbytes : system_page;
 }
 
-/* If the process has too many mappings already, replaces the whole range, which adds none. */
-static bool rescue(const struct tbed_guarded *range, uintptr_t address)
+/*
+ * A file's first window has the counts of its drops, so it is replaced only once: otherwise, a thread that was held up
+ * here would set back what others have counted since. False: another thread of this process is replacing it or has done
+ * so; the access is tried again. A forked child takes over from a thread that it does not have.
+ */
+static bool start_claim(struct slot *slot)
 {
-    uint64_t offset = address - (uintptr_t)range->start, nbytes = window_nbytes(range);
-    offset -= offset % nbytes;
+    uint32_t own = (uint32_t)getpid(), found = __atomic_load_n(&slot->start_owner, __ATOMIC_ACQUIRE);
+    if (found == own)
+        sched_yield();
+    return found != own && found != START_REPLACED &&
+           __atomic_compare_exchange_n(&slot->start_owner, &found, own, false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_ACQUIRE);
+}
+
+static bool start_replace(struct slot *slot, uint64_t nbytes)
+{
+    bool is_replaced = replace(slot->range.start, nbytes);
+    __atomic_store_n(&slot->start_owner, is_replaced ? START_REPLACED : 0, __ATOMIC_RELEASE);
+    return is_replaced;
+}
+
+/* If the process has too many mappings already, replaces all from there on, or the whole range, which adds none. */
+static bool window_replace(struct slot *slot, uint64_t offset)
+{
+    const struct tbed_guarded *range = &slot->range;
+    uint64_t rest = range->nbytes - offset,
+             nbytes = window_nbytes(range) < rest ? window_nbytes(range) : rest;
+    if (offset == 0)
+        return !start_claim(slot) || start_replace(slot, nbytes) || start_replace(slot, range->nbytes);
+    if (replace(range->start + offset, nbytes))
+        return true;
+    return start_claim(slot) ? start_replace(slot, range->nbytes) : replace(range->start + offset, rest);
+}
+
+static bool rescue(struct slot *slot, uintptr_t address)
+{
+    const struct tbed_guarded *range = &slot->range;
+    uint64_t offset = address - (uintptr_t)range->start;
+    offset -= offset % window_nbytes(range);
     __atomic_store_n(range->is_lost, true, __ATOMIC_SEQ_CST);
-    if (range->nbytes - offset < nbytes)
-        nbytes = range->nbytes - offset;
     /* Before another thread, whose block may lie in the same window, can store events into it that nobody counts. */
     if (range->file != NULL)
         range->file->hooks->stop_recorders(range->file);
-    if (!replace(range->start + offset, nbytes) && !replace(range->start, range->nbytes))
+    if (!window_replace(slot, offset))
         return false;
     if (range->file != NULL) /* not of the header */
         __atomic_fetch_add(&range->file->drops.at_faults, offset != 0, __ATOMIC_RELAXED);
     return true;
 }
 
-static const struct tbed_guarded *find(uintptr_t address)
+static struct slot *find(uintptr_t address)
 {
     for (size_t i = 0; i < RANGES_MAX; i++) {
-        const struct tbed_guarded *range = &slots[i].range;
-        if (__atomic_load_n(&slots[i].state, __ATOMIC_ACQUIRE) == SLOT_USED &&
-            address - (uintptr_t)range->start < range->nbytes)
-            return range;
+        struct slot *slot = &slots[i];
+        if (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) == SLOT_USED &&
+            address - (uintptr_t)slot->range.start < slot->range.nbytes)
+            return slot;
     }
     return NULL;
 }
@@ -158,21 +193,25 @@ static void on_signal(int number, siginfo_t *info, void *context)
 {
     int kept_errno = errno;
     uintptr_t address = (uintptr_t)info->si_addr;
-    const struct tbed_guarded *range = info->si_code > 0 ? find(address) : NULL;
+    struct slot *slot = info->si_code > 0 ? find(address) : NULL;
     bool is_done = info->si_code > 0 && tbed_guard_recover != NULL && tbed_guard_recover(context);
-    if (!is_done && (range == NULL || !rescue(range, address)))
+    if (!is_done && (slot == NULL || !rescue(slot, address)))
         pass_on(number, info, context);
     errno = kept_errno;
 }
 
 /* ---- Installing and restoring ---- */
 
-/* On the program's alternate stack if there is one, as runtimes that manage their own stacks require. */
+/*
+ * On the program's alternate stack if there is one, as runtimes that manage their own stacks require. All signals are
+ * blocked meanwhile: another handler that recorded here would fault in the same page, and the kernel kills a process for
+ * a fault whose signal is blocked.
+ */
 static bool install(void)
 {
     struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART},
                      old;
-    sigemptyset(&action.sa_mask);
+    sigfillset(&action.sa_mask);
     if (is_installed)
         return true;
     if (tbed_guard_sigaction(SIGBUS, NULL, &old) != 0)
@@ -211,6 +250,7 @@ bool tbed_guard_add(const struct tbed_guarded *range)
     bool is_added = slot != NULL && install();
     if (is_added) {
         slot->range = *range;
+        __atomic_store_n(&slot->start_owner, 0, __ATOMIC_RELAXED);
         __atomic_store_n(&slot->state, SLOT_USED, __ATOMIC_RELEASE);
     }
     lock_give();

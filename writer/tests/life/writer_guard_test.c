@@ -181,6 +181,82 @@ static void threads_that_block_all_signals_survive(void **state)
     assert_int_equal(in_child(lose_in_threads), 0);
 }
 
+static pthread_barrier_t all_lose;
+
+static void *lose_in_thread(void *argument)
+{
+    struct tbed_recorder *recorder = tbed_recorder_open(shared_writer, argument);
+    record(recorder, shared_id, 10);
+    pthread_barrier_wait(&all_lose);
+    pthread_barrier_wait(&all_lose); /* the file is cut */
+    record(recorder, shared_id, 1000);
+    tbed_recorder_close(recorder);
+    return NULL;
+}
+
+/* All threads fault at once in the pages that have the counts. */
+static void lose_at_once(void)
+{
+    enum { THREADS = 4, ROUNDS = 100 };
+    pthread_t threads[THREADS];
+    pthread_barrier_init(&all_lose, NULL, THREADS + 1);
+    for (int round = 0; round < ROUNDS; round++) {
+        shared_writer = guarded_open("at-once.tbed", (struct tbed_writer_options){.no_helper = true});
+        shared_id = tbed_string_intern(shared_writer, "event", 5);
+        for (int i = 0; i < THREADS; i++)
+            pthread_create(&threads[i], NULL, lose_in_thread, NULL);
+        pthread_barrier_wait(&all_lose);
+        need(truncate(trace, 0) == 0, "truncate");
+        pthread_barrier_wait(&all_lose);
+        for (int i = 0; i < THREADS; i++)
+            pthread_join(threads[i], NULL);
+        uint64_t dropped = tbed_writer_drop_count(shared_writer, TBED_DROP_IO_ERROR);
+        /* A record under way when another thread finds the loss counts as stored before it. */
+        need(dropped > THREADS * 1000 - THREADS, "each event of each thread is counted");
+        tbed_writer_close(shared_writer);
+    }
+}
+
+static void threads_that_lose_a_file_at_once_count_every_event(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(lose_at_once), 0);
+}
+
+static struct tbed_recorder *interrupted;
+static uint32_t interrupt_count;
+
+static void record_in_handler(int number)
+{
+    (void)number;
+    record(interrupted, shared_id, 1);
+    interrupt_count++;
+}
+
+/* A handler that ran while the fault is dealt with, and faulted in the same page, would be deadly. */
+static void lose_among_signals(void)
+{
+    signal(SIGALRM, record_in_handler);
+    for (int round = 0; round < 300; round++) {
+        shared_writer = guarded_open("signals.tbed", (struct tbed_writer_options){.no_helper = true});
+        shared_id = tbed_string_intern(shared_writer, "event", 5);
+        interrupted = tbed_recorder_open(shared_writer, "thread");
+        record(interrupted, shared_id, 10);
+        need(truncate(trace, 0) == 0, "truncate");
+        ualarm(20 + (useconds_t)round % 40, 7);
+        record(interrupted, shared_id, 3000);
+        ualarm(0, 0);
+        tbed_writer_close(shared_writer);
+    }
+    need(interrupt_count > 0, "signals come");
+}
+
+static void signals_while_a_file_is_lost_do_no_harm(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(lose_among_signals), 0);
+}
+
 static void lose_in_forked_child(void)
 {
     struct tbed_writer *writer = guarded_open("forked.tbed", (struct tbed_writer_options){0});
@@ -357,6 +433,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_truncated_file_costs_events_only),
         cmocka_unit_test(threads_that_block_all_signals_survive),
+        cmocka_unit_test(threads_that_lose_a_file_at_once_count_every_event),
+        cmocka_unit_test(signals_while_a_file_is_lost_do_no_harm),
         cmocka_unit_test(a_forked_child_survives_as_well),
         cmocka_unit_test(the_programs_action_is_carried_out),
         cmocka_unit_test(the_handler_is_there_only_while_it_is_needed),
