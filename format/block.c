@@ -177,11 +177,11 @@ static enum tbed_status scan_events(const uint8_t *block, uint32_t nbytes, struc
 /* The number of words after the first one. */
 static size_t payload_nwords(const uint64_t *at)
 {
-    switch (tbed_event_tag(*at)) {
+    switch (tbed_event_tag(tbed_word_load(at))) {
     case TBED_TAG_PAIR:
         return 1;
     case TBED_TAG_EXTENDED:
-        return tbed_extended_head_load(at[1]).nwords;
+        return tbed_extended_head_load(tbed_word_load(at + 1)).nwords;
     default:
         return 0;
     }
@@ -197,12 +197,12 @@ struct tbed_block_ticks tbed_block_ticks(const uint8_t *block, uint32_t used_nby
     struct tbed_block_ticks ticks = {base, base};
     for (size_t nwords; at < end; at += nwords) {
         nwords = 1 + payload_nwords(at);
-        uint64_t tick = base + tbed_event_delta(*at);
-        if (tbed_event_tag(*at) == TBED_TAG_TIME)
-            base += tbed_event_time_ticks(*at);
+        uint64_t tick = base + tbed_event_delta(tbed_word_load(at));
+        if (tbed_event_tag(tbed_word_load(at)) == TBED_TAG_TIME)
+            base += tbed_event_time_ticks(tbed_word_load(at));
         else if (tick > ticks.last) /* a clock may have stepped back */
             ticks.last = tick;
-        note_span(*at, at, nwords, &ticks.least_begin);
+        note_span(tbed_word_load(at), at, nwords, &ticks.least_begin);
     }
     return ticks;
 }

@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <tracebed/types.h>
+
 /* Alignment 1, so a struct of them has no padding and needs no packing attribute. */
 typedef struct {
     uint8_t b[2];
@@ -57,28 +59,45 @@ static inline tbed_le64 tbed_le64_make(uint64_t v)
                         (uint8_t)(v >> 32), (uint8_t)(v >> 40), (uint8_t)(v >> 48), (uint8_t)(v >> 56)}};
 }
 
-/*
- * Load words that a live writer may be storing at this moment: one acquire load, into a local.
- * Both supported machines are little-endian; big-endian ones are refused at compile time.
- */
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tracebed runs on little-endian machines");
+/* The integers at an address of any alignment. */
+static inline uint32_t tbed_le32_at(const void *bytes)
+{
+    return tbed_le32_load(*(const tbed_le32 *)bytes);
+}
+
+static inline uint64_t tbed_le64_at(const void *bytes)
+{
+    return tbed_le64_load(*(const tbed_le64 *)bytes);
+}
 
 /* Words in a file are aligned to their size. On 32-bit machines, the alignment of uint64_t may be only 4. */
 typedef uint64_t tbed_aligned_word __attribute__((aligned(8)));
 
+/* Load words that a live writer may be storing at this moment: one acquire load, into a local. */
 static inline uint64_t tbed_word_load(const void *word)
+{
+    return tbed_word_order(__atomic_load_n((const tbed_aligned_word *)word, __ATOMIC_ACQUIRE));
+}
+
+/* Raw words are in the order of the file. */
+static inline uint64_t tbed_raw_word_load(const void *word)
 {
     return __atomic_load_n((const tbed_aligned_word *)word, __ATOMIC_ACQUIRE);
 }
 
 static inline uint32_t tbed_word32_load(const void *word)
 {
-    return __atomic_load_n((const uint32_t *)word, __ATOMIC_ACQUIRE);
+    return tbed_word32_order(__atomic_load_n((const uint32_t *)word, __ATOMIC_ACQUIRE));
 }
 
 static inline void tbed_word_store(void *word, uint64_t value)
 {
-    __atomic_store_n((tbed_aligned_word *)word, value, __ATOMIC_RELEASE);
+    __atomic_store_n((tbed_aligned_word *)word, tbed_word_order(value), __ATOMIC_RELEASE);
+}
+
+static inline void tbed_raw_word_store(void *word, uint64_t raw)
+{
+    __atomic_store_n((tbed_aligned_word *)word, raw, __ATOMIC_RELEASE);
 }
 
 static inline bool tbed_bytes_are_zero(const void *bytes, size_t nbytes)

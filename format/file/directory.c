@@ -78,7 +78,7 @@ struct tbed_entry_fields tbed_entry_load(const void *entry)
     uint64_t words[TBED_ENTRY_NBYTES / 8];
     struct tbed_disk_entry disk;
     for (size_t i = 0; i < TBED_ENTRY_NBYTES / 8; i++)
-        words[i] = tbed_word_load((const uint8_t *)entry + 8 * i);
+        words[i] = tbed_raw_word_load((const uint8_t *)entry + 8 * i);
     memcpy(&disk, words, sizeof disk);
     uint32_t depth = tbed_le32_load(disk.depth);
     bool has_ordinal = has_string_page(disk.kind);
@@ -184,7 +184,7 @@ bool tbed_directory_page_is_valid(const void *bytes, const void *header, uint32_
     bool is_same = true;
     tbed_directory_page_make(made, header, page);
     for (size_t i = 0; i < TBED_COPY_USED_NBYTES / 8; i++) /* a writer may be storing the same words again */
-        is_same &= tbed_word_load((const uint8_t *)bytes + 8 * i) == made[i];
+        is_same &= tbed_raw_word_load((const uint8_t *)bytes + 8 * i) == made[i];
     return is_same;
 }
 

@@ -95,7 +95,7 @@ static void expect_word(const char *name, uint32_t tag, uint32_t id, uint64_t de
     assert_int_equal(tbed_event_id(word(&example, 0)), id);
     assert_int_equal(tbed_event_delta(word(&example, 0)), delta);
     const uint64_t *at = (const uint64_t *)example.bytes;
-    assert_int_equal(tbed_event_check(*at, at, at + example.nbytes / 8, &nwords), TBED_OK);
+    assert_int_equal(tbed_event_check(tbed_word_load(at), at, at + example.nbytes / 8, &nwords), TBED_OK);
     assert_int_equal(nwords * 8, example.nbytes);
 }
 

@@ -184,9 +184,9 @@ static enum tbed_status compare(const struct record *record)
     uint64_t *words = malloc(8 * count);
     uint64_t word = UINT64_C(1) << 33 | UINT64_C(6) << 30 | 1;
     assert_non_null(words);
-    words[0] = word;
-    words[1] = record->type | record->argument_count << 8 | (uint64_t)record->nwords << 16 |
-               (uint64_t)record->aux << 32;
+    words[0] = tbed_word_order(word);
+    words[1] = tbed_word_order(record->type | record->argument_count << 8 | (uint64_t)record->nwords << 16 |
+                               (uint64_t)record->aux << 32);
     memcpy(words + 2, record->bytes, 8 * (count - 2));
     enum tbed_status expected = read_slowly(record, values);
     enum tbed_status found = tbed_event_check(word, words, words + count, &nwords);

@@ -143,7 +143,7 @@ void golden_word(struct golden_block *block, uint64_t word)
 {
     if (block->nbytes - block->used_nbytes < 8)
         golden_fail("a golden block is too full");
-    memcpy(block->at + block->used_nbytes, &word, 8);
+    tbed_word_store(block->at + block->used_nbytes, word);
     block->used_nbytes += 8;
 }
 

@@ -12,18 +12,28 @@
 
 static inline uint64_t tbed_shared_load(const tbed_le64 *at)
 {
-    return __atomic_load_n((const tbed_word *)(const void *)at, __ATOMIC_ACQUIRE);
+    return tbed_word_order(__atomic_load_n((const tbed_word *)(const void *)at, __ATOMIC_ACQUIRE));
 }
 
-static inline uint64_t tbed_shared_add(tbed_le64 *at, uint64_t value)
-{
-    return __atomic_fetch_add((tbed_word *)(void *)at, value, __ATOMIC_ACQ_REL);
-}
-
+/* False: it was not '*expected', which then is what it was. */
 static inline bool tbed_shared_swap(tbed_le64 *at, uint64_t *expected, uint64_t value)
 {
-    return __atomic_compare_exchange_n((tbed_word *)(void *)at, expected, value, false, __ATOMIC_ACQ_REL,
-                                       __ATOMIC_ACQUIRE);
+    uint64_t raw = tbed_word_order(*expected);
+    bool is_swapped = __atomic_compare_exchange_n((tbed_word *)(void *)at, &raw, tbed_word_order(value),
+                                                  false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    *expected = tbed_word_order(raw);
+    return is_swapped;
+}
+
+/* Returns what it was. */
+static inline uint64_t tbed_shared_add(tbed_le64 *at, uint64_t value)
+{
+    if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+        return __atomic_fetch_add((tbed_word *)(void *)at, value, __ATOMIC_ACQ_REL);
+    uint64_t now = tbed_shared_load(at);
+    while (!tbed_shared_swap(at, &now, now + value)) {
+    }
+    return now;
 }
 
 #endif

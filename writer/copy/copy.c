@@ -109,7 +109,7 @@ static bool find_end(struct tbed_copy *copy, const uint8_t *block, const struct 
 static void words_copy(uint8_t *to, const uint8_t *from, uint32_t nbytes)
 {
     for (uint32_t i = 0; i < nbytes; i += 8) {
-        uint64_t word = tbed_word_load(from + i);
+        uint64_t word = tbed_raw_word_load(from + i);
         memcpy(to + i, &word, sizeof word);
     }
 }

@@ -28,7 +28,7 @@ static void store_header(uint8_t *block, const struct tbed_disk_block *header)
     uint64_t first;
     memcpy(&first, header, sizeof first);
     memcpy(block + sizeof first, (const uint8_t *)header + sizeof first, sizeof *header - sizeof first);
-    tbed_word_store(block, first);
+    tbed_raw_word_store(block, first);
 }
 
 static bool is_cell(const struct tbed_file *file, const uint8_t *block)
@@ -106,7 +106,8 @@ uint64_t tbed_block_seal_alone(uint8_t *block, uint32_t used_nbytes, uint64_t la
     uint64_t checksum = tbed_block_checksum_apart(&final, block + sizeof final, used_nbytes - sizeof final);
     header->last_tick = final.last_tick;
     header->checksum = tbed_le64_make(checksum);
-    __atomic_store_n((uint32_t *)(void *)&header->used_nbytes, used_nbytes, __ATOMIC_RELEASE);
+    __atomic_store_n((uint32_t *)(void *)&header->used_nbytes, tbed_word32_order(used_nbytes),
+                     __ATOMIC_RELEASE);
     return checksum;
 }
 

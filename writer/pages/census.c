@@ -140,8 +140,8 @@ static uint32_t age_of(const struct tbed_file *file, uint32_t page, const struct
     uint32_t none = 0;
     if (seen->age != 0)
         return seen->age;
-    __atomic_compare_exchange_n((uint32_t *)(void *)age, &none, now, false, __ATOMIC_RELAXED,
-                                __ATOMIC_RELAXED);
+    __atomic_compare_exchange_n((uint32_t *)(void *)age, &none, tbed_word32_order(now), false,
+                                __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     return now;
 }
 

@@ -9,12 +9,13 @@
  * SPDX-License-Identifier: MIT
  */
 #include "format/file/directory.h"
+#include "writer/base/shared_words.h"
 #include "writer/pages/pages.h"
 
 static void words_store(uint8_t *to, const uint64_t *words, size_t count)
 {
     for (size_t i = count; i-- > 0;)
-        tbed_word_store(to + 8 * i, words[i]);
+        tbed_raw_word_store(to + 8 * i, words[i]);
 }
 
 /* Word by word: others may note the thread's last block in it, or try in vain to take the page, at any time. */
@@ -23,7 +24,7 @@ static struct tbed_disk_entry entry_copy(const struct tbed_disk_entry *entry)
     uint64_t words[TBED_ENTRY_NBYTES / 8];
     struct tbed_disk_entry copy;
     for (size_t i = 0; i < TBED_ENTRY_NBYTES / 8; i++)
-        words[i] = tbed_word_load((const uint8_t *)entry + 8 * i);
+        words[i] = tbed_raw_word_load((const uint8_t *)entry + 8 * i);
     memcpy(&copy, words, sizeof copy);
     return copy;
 }
@@ -32,7 +33,7 @@ static struct tbed_disk_entry entry_copy(const struct tbed_disk_entry *entry)
 static void fields_store(struct tbed_disk_entry *entry, const uint64_t *words)
 {
     words_store((uint8_t *)entry + 16, words + 2, TBED_ENTRY_NBYTES / 8 - 2);
-    tbed_word_store(entry, words[0]);
+    tbed_raw_word_store(entry, words[0]);
 }
 
 void tbed_directory_page_begin(uint8_t *map, uint32_t page_nbytes, uint64_t page)
@@ -40,7 +41,7 @@ void tbed_directory_page_begin(uint8_t *map, uint32_t page_nbytes, uint64_t page
     uint64_t words[TBED_COPY_USED_NBYTES / 8];
     uint8_t *at = map + page * page_nbytes;
     tbed_directory_page_make(words, map, (uint32_t)page);
-    if (tbed_word_load(at) != words[0])
+    if (tbed_raw_word_load(at) != words[0])
         words_store(at, words, TBED_COPY_USED_NBYTES / 8);
 }
 
@@ -50,7 +51,7 @@ bool tbed_directory_page_is_fresh(const uint8_t *map, uint32_t page_nbytes, uint
     const uint8_t *at = map + page * page_nbytes;
     tbed_directory_page_make(words, map, (uint32_t)page);
     for (size_t i = 0; i < TBED_COPY_USED_NBYTES / 8; i++) {
-        uint64_t word = tbed_word_load(at + 8 * i);
+        uint64_t word = tbed_raw_word_load(at + 8 * i);
         if (word != 0 && word != words[i])
             return false;
     }
@@ -98,7 +99,8 @@ void tbed_entry_begin(struct tbed_disk_entry *entry)
 
 void tbed_entry_end(struct tbed_disk_entry *entry, uint32_t used_nbytes, const struct tbed_block_ticks *ticks)
 {
-    __atomic_store_n((uint32_t *)(void *)&entry->used_nbytes, used_nbytes, __ATOMIC_RELAXED);
+    __atomic_store_n((uint32_t *)(void *)&entry->used_nbytes, tbed_word32_order(used_nbytes),
+                     __ATOMIC_RELAXED);
     tbed_word_store(&entry->last_tick, ticks->last);
     tbed_word_store(&entry->least_begin_tick, ticks->least_begin);
     state_store(entry, TBED_ENTRY_ENDED);
@@ -106,7 +108,7 @@ void tbed_entry_end(struct tbed_disk_entry *entry, uint32_t used_nbytes, const s
 
 void tbed_entry_note_last(struct tbed_disk_entry *entry, uint32_t stream, struct tbed_mark mark)
 {
-    uint64_t last = (uint64_t)TBED_ENTRY_LAST << 16, first = tbed_word_load(entry);
+    uint64_t last = tbed_word_order((uint64_t)TBED_ENTRY_LAST << 16), first = tbed_raw_word_load(entry);
     do {
         struct tbed_mark now = tbed_mark_load(entry);
         if (now.count != mark.count || !tbed_mark_has_block(now) ||
@@ -128,5 +130,5 @@ void tbed_entry_seal(struct tbed_disk_entry *entry, uint64_t checksum)
 
 void tbed_entry_count_cell(struct tbed_disk_entry *entry)
 {
-    __atomic_fetch_add((uint16_t *)(void *)&entry->flags, 1, __ATOMIC_RELEASE);
+    tbed_shared_add((tbed_le64 *)(void *)entry, (uint64_t)1 << 8 * offsetof(struct tbed_disk_entry, flags));
 }

@@ -32,9 +32,10 @@ static size_t arguments_nwords(const struct tbed_argument *arguments, size_t cou
 static uint64_t *argument_put(uint64_t *to, const struct tbed_argument *argument)
 {
     uint32_t nbytes = argument_is_inline(argument) ? argument->nbytes : 8;
-    *to++ = argument->type | (uint64_t)nbytes << 8 | (uint64_t)(argument->name_id & TBED_ID_MAX) << 32;
+    *to++ = tbed_word_order(argument->type | (uint64_t)nbytes << 8 |
+                            (uint64_t)(argument->name_id & TBED_ID_MAX) << 32);
     if (!argument_is_inline(argument)) {
-        *to++ = argument->type == TBED_ARG_ID ? argument->value.id : argument->value.u64;
+        *to++ = tbed_word_order(argument->type == TBED_ARG_ID ? argument->value.id : argument->value.u64);
         return to;
     }
     if (nbytes > 0) {
@@ -58,7 +59,7 @@ bool tbed_extended_put(struct tbed_recorder *recorder, uint64_t tick,
                                    (uint64_t)(nwords - 1) << 16 | (uint64_t)record->aux << 32);
     uint64_t *to = at + 2;
     for (size_t i = 0; i < record->fixed_count; i++)
-        *to++ = record->fixed[i];
+        *to++ = tbed_word_order(record->fixed[i]);
     for (size_t i = 0; i < record->argument_count; i++)
         to = argument_put(to, &record->arguments[i]);
     tbed_recorder_commit(recorder, at, nwords,
@@ -84,7 +85,7 @@ void tbed_pair_record_slow(struct tbed_recorder *recorder, uint32_t id, uint64_t
     uint64_t tick = tbed_recorder_now(recorder);
     uint64_t *at = tbed_recorder_room(recorder, 2, tick);
     if (at != NULL) {
-        at[1] = second;
+        at[1] = tbed_word_order(second);
         tbed_recorder_commit(recorder, at, 2, tbed_event_word(recorder, TBED_TAG_PAIR, id, tick));
     }
     tbed_recorder_leave(recorder);

@@ -96,7 +96,7 @@ static void give_span(struct tbed_recorder *recorder, const struct tbed_given_ev
     if (at == NULL)
         return;
     tbed_record_head_store(at, TBED_EXT_SPAN | (uint64_t)2 << 16 | (uint64_t)category_of(event) << 32);
-    at[2] = event->begin_tick;
+    at[2] = tbed_word_order(event->begin_tick);
     tbed_recorder_commit(recorder, at, 3,
                          tbed_event_word(recorder, TBED_TAG_EXTENDED, event->id, event->tick));
     note_begin(recorder, event->begin_tick);

@@ -186,7 +186,7 @@ static void gap_store(struct tbed_recorder *recorder, struct tbed_recorder_cold 
     uint64_t *at = recorder->cursor;
     uint64_t cause = __atomic_load_n(&cold->gap_cause, __ATOMIC_RELAXED);
     tbed_record_head_store(at, TBED_EXT_GAP | (uint64_t)2 << 16 | cause << 32);
-    at[2] = count;
+    at[2] = tbed_word_order(count);
     tbed_recorder_commit(recorder, at, 3, (uint64_t)TBED_TAG_EXTENDED << 30 | TBED_ID_INVALID);
 }
 

@@ -72,16 +72,15 @@ static void slots_pack(char *to, uint64_t kinds, const uint64_t *slots, const ui
         uint32_t type = types & 15;
         uint64_t bits = *slots++;
         if (TBED_TYPE_IS_TEXT(type)) {
-            memcpy(to, sizes, 4);
+            uint32_t raw_nbytes = tbed_word32_order(*sizes);
+            memcpy(to, &raw_nbytes, 4);
             tbed_text_copy(to + 4, slot_text(bits), *sizes);
             to += 4 + *sizes++;
             slots += type == TBED_TYPE_MEASURED;
-        } else if (TBED_TYPE_NBYTES(type) == 4) {
-            memcpy(to, &bits, 4);
-            to += 4;
         } else {
-            memcpy(to, &bits, 8);
-            to += 8;
+            bits = tbed_word_order(bits);
+            memcpy(to, &bits, TBED_TYPE_NBYTES(type));
+            to += TBED_TYPE_NBYTES(type);
         }
     }
 }
@@ -104,7 +103,7 @@ void tbed_slots_record(uint32_t id, uint64_t head, uint64_t fixed, bool is_begin
     if (at != NULL) {
         tbed_record_head_store(at, head | (uint64_t)(nwords - 1) << 16);
         if (fixed != 0)
-            at[2] = fixed;
+            at[2] = tbed_word_order(fixed);
         if (nbytes % 8 != 0)
             at[nwords - 1] = 0;
         slots_pack((char *)(at + first), kinds, slots, sizes);

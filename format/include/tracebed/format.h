@@ -180,7 +180,13 @@ struct tbed_argument {
         uint64_t u64; /* U64, POINTER, BOOL */
         int64_t i64;
         double f64;
-        uint32_t id;      /* ID; when read, 'u64' holds all 64 bits */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+        uint32_t id; /* ID; when read, 'u64' holds all 64 bits */
+#else
+        __extension__ struct {
+            uint32_t id_upper, id;
+        };
+#endif
         const char *text; /* TEXT, BYTES; not terminated */
     } value;
 };

@@ -1,5 +1,5 @@
 /*
- * tracebed/types.h: integers of a certain size, without a header of the C library.
+ * tracebed/types.h: integers of a certain size and their order in files, without a header of the C library.
  *
  * <stdint.h> decides, for the whole source file, which functions the C library declares: a program that defines
  * _GNU_SOURCE behind it would not get them. So the headers of tracebed need nothing but the compiler's own, and work in
@@ -21,10 +21,19 @@ typedef __INT32_TYPE__ int32_t;
 typedef __UINT32_TYPE__ uint32_t;
 typedef __INT64_TYPE__ int64_t;
 typedef __UINT64_TYPE__ uint64_t;
-typedef __INTPTR_TYPE__ intptr_t;
-typedef __UINTPTR_TYPE__ uintptr_t;
 
 /* For words that threads share. On 32-bit machines the alignment of uint64_t may be only 4. */
 typedef uint64_t tbed_word __attribute__((aligned(8)));
+
+/* Between a word of a file, which is little-endian, and one of this machine, in both directions. */
+static inline uint64_t tbed_word_order(uint64_t word)
+{
+    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? word : __builtin_bswap64(word);
+}
+
+static inline uint32_t tbed_word32_order(uint32_t word)
+{
+    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? word : __builtin_bswap32(word);
+}
 
 #endif

@@ -102,7 +102,8 @@ static inline bool tbed_allocation_source_slot(struct allocation_source *source)
     struct allocation_slots *slots = &source->slots;
     while (slots->bits == 0 && slots->nbytes > 0) {
         size_t step = slots->nbytes < 8 ? slots->nbytes : 8;
-        memcpy(&slots->bits, slots->at, step); /* little-endian, like everything in a trace; zero above */
+        memcpy(&slots->bits, slots->at, step); /* zero above */
+        slots->bits = tbed_word_order(slots->bits);
         slots->at += step;
         slots->nbytes -= step;
         slots->address = slots->next_address;

@@ -116,7 +116,8 @@ static inline bool is_allocation(const struct scan *scan, uint32_t tag, int orde
 {
     if (tag != TBED_TAG_PAIR || scan->end - scan->at < 2)
         return false;
-    uint32_t subtype = tbed_pair_subtype(__atomic_load_n((const tbed_aligned_word *)scan->at + 1, order));
+    uint32_t subtype =
+        tbed_pair_subtype(tbed_word_order(__atomic_load_n((const tbed_aligned_word *)scan->at + 1, order)));
     return subtype == TBED_PAIR_ALLOC || subtype == TBED_PAIR_FREE;
 }
 
@@ -152,7 +153,7 @@ static inline __attribute__((always_inline)) uint64_t run_branching(struct scan 
     uint32_t room = cells->rooms[STAT_OTHER], row;
     bool decreases = false;
     for (; s.at < s.end; s.at++) {
-        word = __atomic_load_n((const tbed_aligned_word *)s.at, order);
+        word = tbed_word_order(__atomic_load_n((const tbed_aligned_word *)s.at, order));
         uint32_t tag = tbed_event_tag(word);
         uint64_t tick = s.base + tbed_event_delta(word);
         if (tag == TBED_TAG_BEGIN || tag == TBED_TAG_INSTANT) {

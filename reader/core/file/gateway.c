@@ -258,7 +258,7 @@ static bool copy_from(const struct tbed_reader *reader, const struct tbed_block 
                       size_t at)
 {
     for (size_t i = at; i < original->nbytes / 8; i++)
-        copy[i] = tbed_word_load(original->bytes + 8 * i);
+        copy[i] = tbed_raw_word_load(original->bytes + 8 * i);
     return tbed_block_is_there(reader, original);
 }
 

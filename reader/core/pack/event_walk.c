@@ -233,8 +233,8 @@ BOTH_WAYS uint32_t fixed_words(struct unit_walk *walk, struct walk_token *token,
                                                                       : 0;
     if (known == 0 || known > count)
         return 0;
-    if (packs)
-        memcpy(words, at, known * sizeof words[0]);
+    for (uint32_t i = 0; packs && i < known; i++)
+        words[i] = walk_load(at + 8 * i);
     if (type == TBED_EXT_ALLOC) {
         words[1] = size_of(walk, token, words[1], packs);
         words[0] = address_of_alloc(columns, addresses, words[0], words[1], packs);
@@ -248,8 +248,8 @@ BOTH_WAYS uint32_t fixed_words(struct unit_walk *walk, struct walk_token *token,
         words[1] = address_of_alloc(columns, addresses, words[1], words[2], packs);
         words[3] = walk->now - column_value(columns, COLUMN_BEGIN, walk->now - words[3], packs);
     }
-    if (!packs)
-        memcpy(at, words, known * sizeof words[0]);
+    for (uint32_t i = 0; !packs && i < known; i++)
+        walk_store(at + 8 * i, words[i]);
     return known;
 }
 

@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "format/base/bytes.h"
 #include "reader/core/pack/pack_unit.h"
 
 #define BOTH_WAYS static inline __attribute__((always_inline))
@@ -155,9 +156,9 @@ BOTH_WAYS uint64_t column_bits(struct columns *columns, uint64_t value, uint32_t
     uint64_t word;
     if (packs) {
         columns->bits |= value << columns->bit_count;
-        memcpy(column->at, &columns->bits, 8);
+        *(tbed_le64 *)column->at = tbed_le64_make(columns->bits);
     } else {
-        memcpy(&word, column->at, 8);
+        word = tbed_le64_load(*(const tbed_le64 *)column->at);
         value = word >> columns->bit_count & ((UINT64_C(1) << count) - 1);
     }
     columns->bit_count += count;

@@ -23,6 +23,19 @@ static const struct {
 } fields[] = {{0, 4},  {4, 4},  {8, 8},  {16, 4}, {20, 4}, {24, 4},
               {28, 4}, {32, 8}, {40, 4}, {44, 4}, {48, 8}, {56, 8}};
 
+static inline uint64_t field_load(const uint8_t *at, uint32_t nbytes)
+{
+    return nbytes == 4 ? tbed_le32_load(*(const tbed_le32 *)at) : walk_load(at);
+}
+
+static inline void field_store(uint8_t *at, uint32_t nbytes, uint64_t value)
+{
+    if (nbytes == 4)
+        *(tbed_le32 *)at = tbed_le32_make((uint32_t)value);
+    else
+        walk_store(at, value);
+}
+
 /* 'before' and 'after' are the ticks of the last events of the block before and of this one. */
 BOTH_WAYS void header(struct unit_walk *walk, uint8_t *block, uint64_t before, uint64_t after,
                       uint64_t values[12], bool packs)
@@ -31,7 +44,7 @@ BOTH_WAYS void header(struct unit_walk *walk, uint8_t *block, uint64_t before, u
     for (uint32_t i = 0; i < FIELD_CHECKSUM; i++) {
         uint64_t expected = walk->header[i], value = 0;
         if (packs)
-            memcpy(&value, block + fields[i].offset, fields[i].nbytes);
+            value = field_load(block + fields[i].offset, fields[i].nbytes);
         if (i == FIELD_FIRST_TICK)
             expected = before;
         else if (i == FIELD_LAST_TICK)
@@ -41,7 +54,7 @@ BOTH_WAYS void header(struct unit_walk *walk, uint8_t *block, uint64_t before, u
             continue;
         if (fields[i].nbytes == 4 && value >> 32 != 0)
             columns->is_damaged = true;
-        memcpy(block + fields[i].offset, &value, fields[i].nbytes);
+        field_store(block + fields[i].offset, fields[i].nbytes, value);
     }
     column_bytes(columns, COLUMN_BLOCK, block + fields[FIELD_CHECKSUM].offset, 8, packs);
 }

@@ -71,14 +71,12 @@ struct unit_walk {
 
 static inline uint64_t walk_load(const uint8_t *at)
 {
-    uint64_t word;
-    memcpy(&word, at, 8);
-    return word;
+    return tbed_le64_load(*(const tbed_le64 *)at);
 }
 
 static inline void walk_store(uint8_t *at, uint64_t word)
 {
-    memcpy(at, &word, 8);
+    *(tbed_le64 *)at = tbed_le64_make(word);
 }
 
 /*

@@ -23,6 +23,7 @@ static uint64_t begin_tick_of(const struct stream_copy *copy, uint64_t tick)
 
 static void store_word(uint64_t *to, uint64_t word)
 {
+    word = tbed_word_order(word);
     memcpy(to, &word, sizeof word);
 }
 

@@ -162,12 +162,12 @@ static inline void fixture_event(struct fixture *f, uint32_t stream, uint64_t ti
     uint64_t *at = (uint64_t *)(fixture_page(f, s->page) + s->used);
     if (time_words != 0) {
         uint64_t steps = (tick - s->base) >> 31;
-        *at++ = tbed_event_make(TBED_TAG_TIME, (uint32_t)steps, 0);
+        *at++ = tbed_word_order(tbed_event_make(TBED_TAG_TIME, (uint32_t)steps, 0));
         s->base += steps << 31;
     }
-    *at++ = tbed_event_make(tag, id, tick - s->base);
+    *at++ = tbed_word_order(tbed_event_make(tag, id, tick - s->base));
     for (uint32_t i = 0; i < more_count; i++)
-        *at++ = more[i];
+        *at++ = tbed_word_order(more[i]);
     s->used += 8 * (1 + more_count + time_words);
     s->last_tick = tick > s->last_tick ? tick : s->last_tick;
 }
@@ -315,9 +315,10 @@ static inline void fixture_record(struct fixture *f, uint32_t type, const uint32
         f->records_used = 64;
     }
     uint8_t *at = fixture_page(f, f->records_page) + f->records_used;
-    uint64_t head = type | (uint64_t)nbytes << 32;
-    memcpy(at, &head, 8);
-    memcpy(at + 8, fields, 4 * field_count);
+    tbed_le32 *to = (tbed_le32 *)(at + 8);
+    tbed_word_store(at, type | (uint64_t)nbytes << 32);
+    for (uint32_t i = 0; i < field_count; i++)
+        to[i] = tbed_le32_make(fields[i]);
     f->records_used += nbytes;
 }
 

@@ -163,7 +163,7 @@ static void another_magic_is_refused(void **state)
 static void expect_field(size_t offset, uint32_t value, enum tbed_status status)
 {
     struct trace trace = trace_make(1);
-    memcpy(trace.bytes + offset, &value, 4);
+    *(tbed_le32 *)(trace.bytes + offset) = tbed_le32_make(value);
     trace_header_mend(&trace);
     assert_string_equal(tbed_status_name(trace_open_status(trace.bytes, trace.nbytes)),
                         tbed_status_name(status));

@@ -311,7 +311,7 @@ static void pointers_stay_valid_when_the_file_outgrows_its_map(void **state)
     struct tbed_reader *reader;
     struct tbed_error error;
     struct tbed_block before;
-    uint64_t page_count = PAGES;
+    const tbed_le64 page_count = tbed_le64_make(PAGES);
     (void)state;
     trace_event(&block, TBED_TAG_INSTANT, 7, 1);
     trace_seal(&block);
@@ -331,7 +331,7 @@ static void pointers_stay_valid_when_the_file_outgrows_its_map(void **state)
     assert_int_equal(ftruncate(fd, (off_t)PAGES * PAGE_NBYTES), 0);
     assert_int_equal(pwrite(fd, &far_header, sizeof far_header, (off_t)(PAGES - 1) * PAGE_NBYTES),
                      sizeof far_header);
-    assert_int_equal(pwrite(fd, &page_count, 8, 512), 8);
+    assert_int_equal(pwrite(fd, &page_count, sizeof page_count, 512), 8);
     struct tbed_trace_info info;
     refresh(reader);
     tbed_reader_info(reader, &info);

@@ -23,8 +23,10 @@ static struct trace_block start(struct trace *trace)
 
 static void add_anchor(struct trace_block *block, uint64_t ticks, int64_t realtime_ns, uint64_t monotonic_ns)
 {
-    uint64_t fields[] = {ticks, (uint64_t)realtime_ns, monotonic_ns};
-    trace_record(block, TBED_RECORD_ANCHOR, (const uint32_t *)(const void *)fields, 6);
+    uint32_t fields[] = {(uint32_t)ticks,        (uint32_t)(ticks >> 32),
+                         (uint32_t)realtime_ns,  (uint32_t)((uint64_t)realtime_ns >> 32),
+                         (uint32_t)monotonic_ns, (uint32_t)(monotonic_ns >> 32)};
+    trace_record(block, TBED_RECORD_ANCHOR, fields, 6);
 }
 
 static int64_t realtime(struct tbed_reader *reader, uint64_t tick)

@@ -170,7 +170,7 @@ struct trace_block trace_cell_begin(struct trace *trace, uint32_t page, uint32_t
 void trace_word(struct trace_block *block, uint64_t word)
 {
     assert_true(block->at + 8 <= block->nbytes);
-    memcpy(block->bytes + block->at, &word, 8);
+    tbed_word_store(block->bytes + block->at, word);
     block->at += 8;
 }
 
@@ -193,7 +193,13 @@ void trace_extended(struct trace_block *block, uint32_t id, uint64_t delta, stru
 void trace_argument(struct trace_block *block, uint32_t type, uint32_t name_id, const void *value,
                     uint32_t nbytes)
 {
+    uint64_t number;
     trace_word(block, tbed_argument_head_make((struct tbed_argument_head){type, nbytes, name_id}));
+    if (tbed_argument_is_scalar(type) && nbytes == sizeof number) { /* 'value' is this machine's */
+        memcpy(&number, value, nbytes);
+        trace_word(block, number);
+        return;
+    }
     memcpy(block->bytes + block->at, value, nbytes);
     block->at += (uint32_t)tbed_round_up(nbytes, 8);
 }
@@ -247,10 +253,10 @@ void trace_record(struct trace_block *block, uint32_t type, const uint32_t *fiel
 {
     uint32_t nbytes = (uint32_t)tbed_round_up(TBED_RECORD_HEAD_NBYTES + field_count * 4, 8);
     assert_true(block->at + nbytes <= block->nbytes);
-    uint64_t head = tbed_record_head_make(type, nbytes);
-    memcpy(block->bytes + block->at, &head, 8);
-    if (field_count > 0)
-        memcpy(block->bytes + block->at + 8, fields, field_count * 4);
+    tbed_word_store(block->bytes + block->at, tbed_record_head_make(type, nbytes));
+    tbed_le32 *to = (tbed_le32 *)(block->bytes + block->at + TBED_RECORD_HEAD_NBYTES);
+    for (size_t i = 0; i < field_count; i++)
+        to[i] = tbed_le32_make(fields[i]);
     block->at += nbytes;
 }
 

@@ -46,7 +46,8 @@ static void add_anchor(struct trace_block *block, const struct machine *machine)
     uint64_t words[] = {tick_at(machine, 100000), (uint64_t)(START_NS + 100 * S),
                         machine->monotonic_ns + (uint64_t)(100 * S)};
     uint32_t fields[6];
-    memcpy(fields, words, sizeof words);
+    for (size_t i = 0; i < 6; i++)
+        fields[i] = (uint32_t)(words[i / 2] >> 32 * (i % 2));
     trace_record(block, TBED_RECORD_ANCHOR, fields, 6);
 }
 

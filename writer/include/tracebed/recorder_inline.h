@@ -156,8 +156,8 @@ static inline void tbed_recorder_leave(struct tbed_recorder *recorder)
  */
 static inline int tbed_recorder_fits(const struct tbed_recorder *recorder, size_t nwords, uint64_t delta)
 {
-    uint64_t end = (uintptr_t)__atomic_load_n(&recorder->end, __ATOMIC_RELAXED);
-    uint64_t left = end - ((uint64_t)(uintptr_t)recorder->cursor + nwords * 8);
+    uint64_t end = (size_t)__atomic_load_n(&recorder->end, __ATOMIC_RELAXED);
+    uint64_t left = end - ((uint64_t)(size_t)recorder->cursor + nwords * 8);
     return (left | delta) >> 31 == 0;
 }
 
@@ -195,14 +195,14 @@ static inline void tbed_line_prefetch(const uint64_t *at)
 /* The second word gives the record's length. It is stored before what follows it, so that a kill leaves one record. */
 static inline void tbed_record_head_store(uint64_t *at, uint64_t head)
 {
-    at[1] = head;
+    at[1] = tbed_word_order(head);
     __atomic_signal_fence(__ATOMIC_RELEASE);
 }
 
 static inline void tbed_recorder_commit(struct tbed_recorder *recorder, uint64_t *at, size_t nwords,
                                         uint64_t word)
 {
-    __atomic_store_n((tbed_word *)at, word, __ATOMIC_RELEASE);
+    __atomic_store_n((tbed_word *)at, tbed_word_order(word), __ATOMIC_RELEASE);
     tbed_line_prefetch(at + TBED_PREFETCH_NWORDS);
     recorder->cursor = at + nwords;
 }
@@ -245,11 +245,11 @@ static inline __attribute__((always_inline)) int tbed_words_record(struct tbed_r
     if (room > 1)
         tbed_record_head_store(at, more.at[0]);
     if (room > 2)
-        at[2] = more.at[1];
+        at[2] = tbed_word_order(more.at[1]);
     if (room > 3)
-        at[3] = more.at[2];
+        at[3] = tbed_word_order(more.at[2]);
     if (room > 4)
-        at[4] = more.at[3];
+        at[4] = tbed_word_order(more.at[3]);
     tbed_recorder_commit(recorder, at, nwords, delta << 33 | ((uint64_t)tag << 30 | id));
     if (is_begin)
         tbed_span_put(kept, span, tick, id);
@@ -323,10 +323,10 @@ static inline int tbed_last_alloc_resize(struct tbed_recorder *recorder, const u
         return 0;
     tbed_recorder_mark_busy(recorder);
     uint64_t *cursor = recorder->cursor;
-    int is_last =
-        cursor == behind && tbed_recorder_fits(recorder, 0, 0) && (cursor[-1] & ~size_bits) == plain;
+    int is_last = cursor == behind && tbed_recorder_fits(recorder, 0, 0) &&
+                  (tbed_word_order(cursor[-1]) & ~size_bits) == plain;
     if (is_last)
-        __atomic_store_n((tbed_word *)cursor - 1, plain | size << 45, __ATOMIC_RELAXED);
+        __atomic_store_n((tbed_word *)cursor - 1, tbed_word_order(plain | size << 45), __ATOMIC_RELAXED);
     tbed_recorder_mark_idle(recorder, TBED_MARK_READY);
     return is_last;
 }

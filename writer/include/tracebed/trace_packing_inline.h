@@ -190,7 +190,8 @@ TBED_INLINE void tbed_payload_record(uint32_t id, uint64_t head, uint64_t fixed,
 TBED_INLINE void tbed_numbers_pack(char *to, uint32_t types, const uint64_t *slots)
 {
     for (; types != 0; types >>= 4) {
-        __builtin_memcpy(to, slots++, 8);
+        uint64_t raw = tbed_word_order(*slots++);
+        __builtin_memcpy(to, &raw, 8);
         to += 8 - (types >> 1 & 4);
     }
 }
@@ -218,7 +219,7 @@ TBED_INLINE bool tbed_numbers_record(uint32_t id, uint64_t head, const uint64_t 
         uint64_t *at = recorder->cursor;
         tbed_record_head_store(at, head | (uint64_t)(nwords - 1) << 16);
         if (fixed != NULL)
-            at[2] = *fixed;
+            at[2] = tbed_word_order(*fixed);
         if (nwords > first)
             at[nwords - 1] = 0;
         tbed_numbers_pack((char *)(at + first), (uint32_t)kinds, slots);
@@ -307,7 +308,7 @@ TBED_INLINE bool tbed_one_text_record(uint32_t id, uint64_t head, const uint64_t
         return false;
     size_t nbytes = is_sized ? (size_t)behind : __builtin_strlen(text), first = fixed != NULL ? 3 : 2;
     size_t nwords = first + (TBED_TEXT_BEFORE(head) + 4 + nbytes + TBED_TEXT_BEHIND(head) + 7) / 8;
-    uint32_t stored_nbytes = (uint32_t)nbytes;
+    uint32_t stored_nbytes = tbed_word32_order((uint32_t)nbytes);
     if (TBED_UNLIKELY(nbytes > TBED_TEXT_NBYTES_MAX))
         return false;
     tbed_recorder_mark_busy(recorder);
@@ -320,8 +321,10 @@ TBED_INLINE bool tbed_one_text_record(uint32_t id, uint64_t head, const uint64_t
         char *to = (char *)(at + first);
         tbed_record_head_store(at, (head & ~TBED_HEAD_SIZE) | (uint64_t)(nwords - 1) << 16);
         if (fixed != NULL)
-            at[2] = *fixed;
+            at[2] = tbed_word_order(*fixed);
         at[nwords - 1] = 0;
+        before = tbed_word_order(before);
+        behind = tbed_word_order(behind);
         if (TBED_TEXT_BEFORE(head) != 0)
             __builtin_memcpy(to, &before, 8); /* the size of the text replaces what is too much */
         to += TBED_TEXT_BEFORE(head);
@@ -349,7 +352,7 @@ TBED_INLINE uint64_t tbed_one_text_slots(uint64_t *slots, uint64_t head, uint32_
     uint64_t count = 1u + (has_number ? 1u : 0u) + (TBED_TEXT_BEHIND(head) != 0 ? 1u : 0u);
     if (has_number)
         *slots++ = before;
-    slots[0] = (uint64_t)(uintptr_t)text;
+    slots[0] = (uint64_t)(size_t)text;
     slots[1] = behind;
     return types | (is_sized ? (uint64_t)8 << 4 * has_number : 0) | nbytes << 32 | count << 48 |
            TBED_KINDS_HAS_TEXT;

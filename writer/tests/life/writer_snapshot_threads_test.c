@@ -313,7 +313,7 @@ static void damage_word(const char *path, uint64_t offset, uint64_t word)
     uint64_t block = offset - offset % PAGE_NBYTES;
     uint8_t *map = mmap(NULL, PAGE_NBYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)block);
     assert_true(fd >= 0 && map != MAP_FAILED);
-    memcpy(map + offset % PAGE_NBYTES, &word, sizeof word);
+    tbed_word_store(map + offset % PAGE_NBYTES, word);
     struct tbed_disk_block *header = (struct tbed_disk_block *)map;
     header->checksum = tbed_le64_make(tbed_block_checksum(map, tbed_le32_load(header->used_nbytes)));
     munmap(map, PAGE_NBYTES);

@@ -85,6 +85,7 @@ static bool has_room(const struct block_out *out, uint64_t tick, size_t nwords)
 
 static void put_word(struct block_out *out, uint64_t word)
 {
+    word = tbed_word_order(word);
     memcpy(out->page + out->at, &word, sizeof word);
     out->at += (uint32_t)sizeof word;
 }
@@ -109,7 +110,7 @@ uint64_t *tbed_block_out_put(struct block_out *out, uint64_t tick, uint32_t tag,
         left -= by;
     }
     uint64_t *words = (uint64_t *)(void *)(out->page + out->at);
-    words[0] = tbed_event_make(tag, id, tick - out->base);
+    words[0] = tbed_word_order(tbed_event_make(tag, id, tick - out->base));
     out->at += (uint32_t)(nwords * 8);
     out->last_tick = tick > out->last_tick ? tick : out->last_tick;
     out->latest_tick = tick > out->latest_tick ? tick : out->latest_tick;
@@ -138,8 +139,9 @@ void tbed_block_out_end_span(struct block_out *out, uint64_t tick)
     uint64_t *words =
         tbed_block_out_put(out, tick, is_deep ? TBED_TAG_EXTENDED : TBED_TAG_END, span.id, nwords);
     if (words != NULL && is_deep && nwords == 3) {
-        words[1] = tbed_extended_head_make((struct tbed_extended_head){.type = TBED_EXT_END, .nwords = 2});
-        words[2] = span.begin_tick;
+        words[1] = tbed_word_order(
+            tbed_extended_head_make((struct tbed_extended_head){.type = TBED_EXT_END, .nwords = 2}));
+        words[2] = tbed_word_order(span.begin_tick);
     }
     if (out->stack.count > 0)
         out->stack.count--;
