@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "format/base/bytes.h"
 #include "reader/exchange/shared/exchange_format.h"
 #include "reader/exchange/shared/import_trace.h"
 #include "reader/exchange/spall/spall_walk.h"
@@ -89,7 +90,8 @@ static void find_facts(struct spall *spall)
     struct spall_record record;
     tbed_spall_walk_start(&walk, spall->file, NULL);
     spall->version = walk.version;
-    memcpy(&spall->unit, spall->file->bytes + UNIT_OFFSET, sizeof spall->unit);
+    uint64_t unit_bits = tbed_le64_at(spall->file->bytes + UNIT_OFFSET);
+    memcpy(&spall->unit, &unit_bits, sizeof spall->unit);
     if (!is_unit(spall->unit)) {
         tbed_import_damaged(spall->trace.report, TBED_ERR_FOREIGN_RECORD, 0, UNIT_OFFSET, 0);
         spall->unit = 1;

@@ -7,6 +7,7 @@
  */
 #include "reader/exchange/uftrace/uftrace.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,20 +122,30 @@ static int64_t load_automatic(const uint8_t *at, size_t nbytes)
     return nbytes == 8 && value == (int64_t)(uint32_t)value && low < 0 && low >= -100000 ? low : value;
 }
 
+/* The format of the x87: 64 bits of a mantissa with its integer bit, 15 of an exponent, a sign. */
+static double load_extended(const uint8_t *at)
+{
+    uint64_t mantissa = load(at, 8);
+    int upper = (int)load(at + 8, 2), exponent = upper & 0x7FFF;
+    double value = ldexp((double)mantissa, exponent - 16383 - 63);
+    if (exponent == 0x7FFF)
+        value = mantissa << 1 == 0 ? INFINITY : NAN;
+    return (upper & 0x8000) != 0 ? -value : value;
+}
+
 static double load_float(const uint8_t *at, size_t nbytes)
 {
-    long double longest = 0;
+    uint64_t bits = load(at, nbytes);
+    uint32_t narrow = (uint32_t)bits;
     double value = 0;
     float single;
     if (nbytes == 4) {
-        memcpy(&single, at, 4);
+        memcpy(&single, &narrow, 4);
         return (double)single;
     }
     if (nbytes == 8)
-        memcpy(&value, at, 8);
-    else if (nbytes == 10 && sizeof longest >= 10)
-        memcpy(&longest, at, 10);
-    return nbytes == 10 ? (double)longest : value;
+        memcpy(&value, &bits, 8);
+    return nbytes == 10 ? load_extended(at) : value;
 }
 
 static void set_value(struct tbed_argument *argument, const struct spec *spec, const uint8_t *at, char *byte)

@@ -6,7 +6,7 @@
 #ifndef TRACEBED_MEASUREME_EVENT_LOAD_H
 #define TRACEBED_MEASUREME_EVENT_LOAD_H
 
-#include <string.h>
+#include "format/base/bytes.h"
 
 #define MM_INSTANT_MARK UINT64_C(0xFFFFFFFFFFFF)
 #define MM_INTEGER_MARK UINT64_C(0xFFFFFFFFFFFE)
@@ -14,10 +14,7 @@
 /* The three last words of 4 bytes: two times of 48 bits. */
 static inline void mm_times_load(const uint8_t *bytes, bool has_integers, struct mm_event *event)
 {
-    uint32_t low1, low2, upper;
-    memcpy(&low1, bytes, 4);
-    memcpy(&low2, bytes + 4, 4);
-    memcpy(&upper, bytes + 8, 4);
+    uint32_t low1 = tbed_le32_at(bytes), low2 = tbed_le32_at(bytes + 4), upper = tbed_le32_at(bytes + 8);
     event->begin = low1 | (uint64_t)(upper & 0xFFFF0000u) << 16;
     event->end = low2 | (uint64_t)(upper & 0xFFFFu) << 32;
     event->type = MM_INTERVAL;
@@ -34,32 +31,26 @@ static inline void mm_times_load(const uint8_t *bytes, bool has_integers, struct
 static inline bool mm_event_may_be_interval(const uint8_t *bytes, enum mm_shape shape)
 {
     const uint8_t *times = bytes + (shape == MM_SHAPE_32 ? 20 : 12);
-    uint32_t low, upper,
-        mark = shape == MM_SHAPE_24_NO_INTEGERS ? (uint32_t)MM_INSTANT_MARK : (uint32_t)MM_INTEGER_MARK;
+    uint32_t mark = shape == MM_SHAPE_24_NO_INTEGERS ? (uint32_t)MM_INSTANT_MARK : (uint32_t)MM_INTEGER_MARK;
     if (shape == MM_SHAPE_PAIRED)
         return true;
-    memcpy(&low, times + 4, 4);
-    memcpy(&upper, times + 8, 4);
-    return low < mark || (upper & 0xFFFFu) != 0xFFFFu;
+    return tbed_le32_at(times + 4) < mark || (tbed_le32_at(times + 8) & 0xFFFFu) != 0xFFFFu;
 }
 
 static inline void mm_event_load(const uint8_t *bytes, enum mm_shape shape, struct mm_event *event_ret)
 {
-    uint32_t narrow[3];
     switch (shape) {
     case MM_SHAPE_24_NO_INTEGERS:
     case MM_SHAPE_24:
-        memcpy(narrow, bytes, 12);
-        event_ret->kind = narrow[0];
-        event_ret->id = narrow[1];
-        event_ret->thread = narrow[2];
+        event_ret->kind = tbed_le32_at(bytes);
+        event_ret->id = tbed_le32_at(bytes + 4);
+        event_ret->thread = tbed_le32_at(bytes + 8);
         mm_times_load(bytes + 12, shape == MM_SHAPE_24, event_ret);
         break;
     case MM_SHAPE_32:
-        memcpy(&event_ret->kind, bytes, 8);
-        memcpy(&event_ret->id, bytes + 8, 8);
-        memcpy(narrow, bytes + 16, 4);
-        event_ret->thread = narrow[0];
+        event_ret->kind = tbed_le64_at(bytes);
+        event_ret->id = tbed_le64_at(bytes + 8);
+        event_ret->thread = tbed_le32_at(bytes + 16);
         mm_times_load(bytes + 20, true, event_ret);
         break;
     case MM_SHAPE_PAIRED:

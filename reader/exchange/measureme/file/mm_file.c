@@ -64,10 +64,9 @@ static enum tbed_status fail_at(struct tbed_error *error, enum tbed_status statu
 static enum tbed_status format_find(struct mm_file *file, const struct mm_source *source, bool paged,
                                     struct tbed_error *error)
 {
-    uint32_t version;
     if (source->nbytes < MM_HEADER_NBYTES)
         return fail_at(error, TBED_ERR_PROFILE_CUT, source->nbytes, 0);
-    memcpy(&version, source->bytes + 4, 4);
+    uint32_t version = tbed_le32_at(source->bytes + 4);
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
         if (formats[i].version == version && formats[i].paged == paged)
             file->format = &formats[i];

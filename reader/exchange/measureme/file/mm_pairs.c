@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "format/base/bytes.h"
 #include "reader/core/base/wide.h"
 #include "reader/exchange/measureme/file/mm_internal.h"
 
@@ -53,9 +54,11 @@ struct pairing {
 
 static struct raw_event event_at(const struct pairing *pairing, uint64_t number)
 {
-    struct raw_event event;
-    memcpy(&event, pairing->raw + number * sizeof event, sizeof event);
-    return event;
+    const uint8_t *at = pairing->raw + number * sizeof(struct raw_event);
+    return (struct raw_event){.kind = tbed_le32_at(at),
+                              .id = tbed_le32_at(at + 4),
+                              .thread = tbed_le64_at(at + 8),
+                              .time = tbed_le64_at(at + 16)};
 }
 
 static struct node *node_of(const struct pairing *pairing, uint32_t node)

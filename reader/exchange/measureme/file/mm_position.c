@@ -86,8 +86,7 @@ static uint64_t copied_offset(const struct mm_file *file, enum mm_stream stream,
     const struct mm_source *source = &file->sources[MM_EVENTS];
     uint64_t at = segment->offset; /* always after a page's header */
     while (at <= source->nbytes) {
-        uint32_t length;
-        memcpy(&length, source->bytes + at - 4, 4);
+        uint32_t length = tbed_le32_at(source->bytes + at - 4);
         bool is_of_stream = source->bytes[at - MM_PAGE_HEADER_NBYTES] == stream;
         if (is_of_stream && left < length)
             return at + left;

@@ -169,9 +169,7 @@ static void header_check(struct mm_file *file, enum mm_stream stream, const uint
 {
     static const char magics[MM_STREAM_COUNT][5] = {"MMES", "MMSD", "MMSI"};
     enum mm_stream source = tbed_mm_source_of(file, stream);
-    uint32_t magic, version;
-    memcpy(&magic, header, 4);
-    memcpy(&version, header + 4, 4);
+    uint32_t magic = tbed_le32_at(header), version = tbed_le32_at(header + 4);
     if (memcmp(header, magics[stream], 4) != 0)
         tbed_mm_damage_add(file, TBED_ERR_PROFILE_STREAM, source, offset, magic);
     else if (version != file->format->version)
@@ -228,7 +226,7 @@ bool tbed_mm_list_pages(struct mm_file *file)
             break;
         }
         left -= MM_PAGE_HEADER_NBYTES;
-        memcpy(&length, bytes + at + 1, 4);
+        length = tbed_le32_at(bytes + at + 1);
         size_t taken = length < left ? length : left;
         uint8_t tag = bytes[at];
         if (tag >= MM_STREAM_COUNT)
@@ -250,11 +248,8 @@ static bool is_foreign(const struct mm_file *file, enum mm_stream stream)
 {
     static const char magics[MM_STREAM_COUNT][5] = {"MMES", "MMSD", "MMSI"};
     const struct mm_source *source = &file->sources[stream];
-    uint32_t version;
-    if (source->nbytes < MM_HEADER_NBYTES || memcmp(source->bytes, magics[stream], 4) != 0)
-        return false;
-    memcpy(&version, source->bytes + 4, 4);
-    return version != file->format->version;
+    return source->nbytes >= MM_HEADER_NBYTES && memcmp(source->bytes, magics[stream], 4) == 0 &&
+           tbed_le32_at(source->bytes + 4) != file->format->version;
 }
 
 bool tbed_mm_list_three(struct mm_file *file)

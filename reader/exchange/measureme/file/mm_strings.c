@@ -111,7 +111,7 @@ static enum tbed_status reference_next(struct mm_string_walk *walk, enum mm_enco
         id = ((uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3]) &
              ID_MASK;
     else
-        memcpy(&id, bytes + 1, nbytes - 1);
+        id = nbytes == 5 ? tbed_le32_at(bytes + 1) : tbed_le64_at(bytes + 1);
     walk->position = behind;
     walk->address = tbed_mm_position_address(&behind);
     *component_ret = (struct mm_component){.is_reference = true, .id = id};

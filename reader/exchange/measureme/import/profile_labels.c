@@ -131,7 +131,7 @@ static enum tbed_status walk_next(struct tbed_label_walk *walk, struct tbed_labe
 /* A reference followed by nothing or a separator: the form of nearly all event ids in formats 7 to 9. */
 bool tbed_profile_label_same(const struct profile_labels *labels, uint64_t id, uint64_t *label_id_ret)
 {
-    uint64_t address, label_id = 0;
+    uint64_t address;
     size_t nbytes;
     if (labels->reference_nbytes == 0 || !mm_string_address(labels->file, id, &address))
         return false;
@@ -139,11 +139,7 @@ bool tbed_profile_label_same(const struct profile_labels *labels, uint64_t id, u
     if (bytes == NULL || nbytes <= 1 + labels->reference_nbytes || bytes[0] != 0xFE)
         return false;
     uint8_t next = bytes[1 + labels->reference_nbytes];
-    if (labels->reference_nbytes == 8)
-        memcpy(&label_id, bytes + 1, 8);
-    else
-        memcpy(&label_id, bytes + 1, 4);
-    *label_id_ret = label_id;
+    *label_id_ret = labels->reference_nbytes == 8 ? tbed_le64_at(bytes + 1) : tbed_le32_at(bytes + 1);
     return next == 0xFF || next == 0x1E;
 }
 
