@@ -5,6 +5,7 @@
  */
 #include "format/base/sized.h"
 #include "reader/core/base/json.h"
+#include "reader/core/base/wide.h"
 #include "reader/core/file/reader_state.h"
 #include "reader/core/records/metadata.h"
 #include "reader/exchange/shared/new_file.h"
@@ -56,9 +57,14 @@ static enum tbed_status check_clocks(struct merging *merging)
     return TBED_OK;
 }
 
-static int64_t clamp(__int128 ns)
+static struct tbed_wide plus(struct tbed_wide a, int64_t b)
 {
-    return ns > INT64_MAX ? INT64_MAX : ns < INT64_MIN ? INT64_MIN : (int64_t)ns;
+    return tbed_wide_add(a, tbed_wide_extend(b));
+}
+
+static struct tbed_wide minus(struct tbed_wide a, int64_t b)
+{
+    return tbed_wide_subtract(a, tbed_wide_extend(b));
 }
 
 /* The new trace's ticks are nanoseconds; the first event has tick 1. */
@@ -66,7 +72,7 @@ static uint64_t tick_in_ns(const struct copy_source *source, uint64_t tick)
 {
     int64_t ns = 0;
     tbed_ticks_to_realtime_ns(source->reader, tick, &ns);
-    int64_t at = clamp((__int128)ns + source->shift_ns + 1);
+    int64_t at = tbed_wide_clamp(plus(plus(tbed_wide_extend(ns), source->shift_ns), 1));
     return at > 0 ? (uint64_t)at : 1;
 }
 
@@ -85,18 +91,19 @@ static void set_shifts(struct merging *merging)
     int64_t least = INT64_MAX;
     for (size_t i = 0; i < merging->count; i++) {
         struct copy_source *source = &merging->copy.sources[i];
-        __int128 shift = merging->options.shifts_ns != NULL ? merging->options.shifts_ns[i] : 0;
+        struct tbed_wide shift =
+            tbed_wide_extend(merging->options.shifts_ns != NULL ? merging->options.shifts_ns[i] : 0);
         int64_t start = start_of(source->reader);
         if (merging->options.time == TBED_MERGE_SAME_START)
-            shift += (__int128)start_of(merging->readers[0]) - start;
-        source->shift_ns = clamp(shift);
-        int64_t shifted = clamp((__int128)start + shift);
+            shift = minus(plus(shift, start_of(merging->readers[0])), start);
+        source->shift_ns = tbed_wide_clamp(shift);
+        int64_t shifted = tbed_wide_clamp(plus(shift, start));
         least = shifted < least ? shifted : least;
     }
     merging->base_ns = least;
     for (size_t i = 0; i < merging->count; i++) {
         struct copy_source *source = &merging->copy.sources[i];
-        source->shift_ns = clamp((__int128)source->shift_ns - least);
+        source->shift_ns = tbed_wide_clamp(minus(tbed_wide_extend(source->shift_ns), least));
         source->tick = tick_in_ns;
     }
 }

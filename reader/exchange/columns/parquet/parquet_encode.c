@@ -51,14 +51,15 @@ void tbed_parquet_put_bytes(struct tbed_text *to, const char *bytes, size_t nbyt
 /* Values of 'width' bits, the first one in the lowest bits; 'count' is a multiple of 8, so that they fill bytes. */
 static void put_packed(struct tbed_text *to, const uint64_t *values, size_t count, unsigned width)
 {
-    unsigned __int128 bits = 0;
+    uint64_t bits = 0;
     unsigned have = 0;
     if (width == 0 || !tbed_text_reserve(to, count / 8 * width + 8))
         return;
     char *at = to->bytes + to->nbytes;
     for (size_t i = 0; i < count; i++) {
-        bits |= (unsigned __int128)values[i] << have;
-        for (have += width; have >= 8; have -= 8, bits >>= 8)
+        uint64_t above = have > 0 ? values[i] >> (64 - have) : 0;
+        bits |= values[i] << have;
+        for (have += width; have >= 8; have -= 8, bits = bits >> 8 | above << 56, above >>= 8)
             *at++ = (char)(uint8_t)bits;
     }
     to->nbytes = (size_t)(at - to->bytes);

@@ -102,7 +102,7 @@ static void find_facts(struct view_trace *trace)
     if (count <= SAMPLE_BLOCKS)
         sample_all(trace);
     for (size_t i = 0; count > SAMPLE_BLOCKS && i < SAMPLE_BLOCKS; i++)
-        sample_block(trace, (size_t)((unsigned __int128)i * count / SAMPLE_BLOCKS));
+        sample_block(trace, count / SAMPLE_BLOCKS * i + count % SAMPLE_BLOCKS * i / SAMPLE_BLOCKS);
     trace->facts_generation = trace->generation;
     trace->has_facts = true;
 }
