@@ -228,7 +228,7 @@ def test_other_files(folder):
     for name, data in others.items():
         path = write(folder, "other", data)
         run = subprocess.run([cases.TRACEBED, "report", path], capture_output=True)
-        need(run.returncode == 2 and b"not a tracebed file" in run.stderr, f"{name}: {run.returncode} {run.stderr}")
+        need(run.returncode == 2 and b"neither a trace nor in a format" in run.stderr, f"{name}: {run.returncode} {run.stderr}")
     for name, format_name in (("../imports_events/tracks.pftrace", "perfetto"), ("go_cpu.pb.gz", "pprof"), ("stacks.folded", "folded")):
         about = json.loads(tracebed("info", "--json", os.path.join(HERE, "imports", name)))
         need(format_name in json.dumps(about), f"{name}: {about}")

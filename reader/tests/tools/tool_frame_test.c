@@ -146,12 +146,15 @@ static void other_kinds_of_files_are_recognised(void **state)
                   "ELF\2\1\1",
                   "tracebed record"},
                  {"\x1f\x8b\b\0\0\0\0", "gzip -dc"},
-                 {"hello you", "not a tracebed file"}};
+                 {"hello you", "neither a trace nor in a format that this command reads"},
+                 {"hello you", "'tracebed import -h' lists the formats"}};
     (void)state;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         write_whole(in_folder("other"), kinds[i].bytes, 8);
         EXPECT(2, "", kinds[i].hint, "info", in_folder("other"));
     }
+    EXPECT(2, "", "It is in the format folded: 'tracebed import", "snapshot",
+           "reader/tests/exchange/imports/stacks.folded", "-o", in_folder("snapshot"));
 }
 
 static void escapes_in_file_names_do_not_reach_the_terminal(void **state)

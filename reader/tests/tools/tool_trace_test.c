@@ -280,7 +280,7 @@ static void verify_tells_a_foreign_file_from_a_damaged_one(void **state)
     const char *path = in_folder("foreign");
     (void)state;
     write_whole(path, "something else", 14);
-    EXPECT(2, "", "not a tracebed file", "verify", path);
+    EXPECT(2, "", "neither a trace nor in a format", "verify", path);
     EXPECT(2, "\"verdict\":\"unreadable\",\"error\":\"NOT_A_TRACE\"", NULL, "verify", "--json", path);
 }
 
@@ -391,7 +391,7 @@ static void snapshot_of_a_ring_is_a_trace_of_its_own(void **state)
     EXPECT(2, "", "Use --force to replace it", "snapshot", ring, "-o", to);
     EXPECT(0, "", "", "snapshot", "-f", ring, "-o", to);
     EXPECT(2, "", "missing option -o OUT", "snapshot", ring);
-    EXPECT(2, "", "not a tracebed file", "snapshot", "-f", "run", "-o", to);
+    EXPECT(2, "", "neither a trace nor in a format", "snapshot", "-f", "run", "-o", to);
     EXPECT(2, "", "output and input are the same file", "snapshot", "-f", to, "-o", to);
     EXPECT(2, "", "a trace cannot be written", "snapshot", ring, "-o", "-");
     assert_int_equal(mkfifo(in_folder("fifo"), 0600), 0);

@@ -159,7 +159,7 @@ static void complain(const char *from, const char *to, const struct tbed_error *
 {
     if (error->status == TBED_ERR_NOT_A_TRACE) {
         tool_complain("%s: not a foreign trace in a known format", tool_path(from));
-        tool_hint("Traces of tracebed need no import.");
+        tool_hint("'tracebed import -h' lists the formats; traces of tracebed need no import.");
         return;
     }
     if (!is_of_output(error->status, from)) {

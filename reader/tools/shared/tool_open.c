@@ -166,14 +166,15 @@ static const struct {
     {"\x7f"
      "ELF",
      "This is a program or library, not a trace; 'tracebed record -- PROGRAM' makes a trace."},
-    {"\x1f\x8b", "It is compressed: gzip -dc FILE | tracebed VERB -"},
-    {"\x28\xb5\x2f\xfd", "It is compressed: zstd -dc FILE | tracebed VERB -"},
+    {"\x1f\x8b", "It is compressed: gzip -dc FILE | tracebed COMMAND -"},
+    {"\x28\xb5\x2f\xfd", "It is compressed: zstd -dc FILE | tracebed COMMAND -"},
     {"\xfd"
      "7zXZ",
-     "It is compressed: xz -dc FILE | tracebed VERB -"},
+     "It is compressed: xz -dc FILE | tracebed COMMAND -"},
 };
 
-static void hint_at_kind(const char *path)
+/* Returns whether it is a kind of file that people mistake for a trace. */
+static bool hint_at_kind(const char *path)
 {
     char start[8] = {0};
     int fd = -1;
@@ -185,17 +186,29 @@ static void hint_at_kind(const char *path)
     for (size_t i = 0; i < sizeof known_files / sizeof known_files[0]; i++) {
         size_t length = strlen(known_files[i].magic);
         if (nbytes >= (ssize_t)length && memcmp(start, known_files[i].magic, length) == 0)
-            tool_hint("%s", known_files[i].hint);
+            return tool_hint("%s", known_files[i].hint), true;
     }
+    return false;
+}
+
+static void complain_of_kind(const char *path)
+{
+    const struct tbed_format *format = tool_format(path);
+    tool_complain("%s: neither a trace nor in a format that this command reads", tool_path(path));
+    if (format != NULL)
+        tool_hint("It is in the format %s: 'tracebed import FILE -o OUT' makes a trace of it.", format->name);
+    else if (!hint_at_kind(path))
+        tool_hint("'tracebed import -h' lists the formats of other tools.");
 }
 
 void tool_complain_open(const char *path, const struct tbed_error *error)
 {
+    if (error->status == TBED_ERR_NOT_A_TRACE) {
+        complain_of_kind(path);
+        return;
+    }
     tool_complain_error(path, error);
     switch (error->status) {
-    case TBED_ERR_NOT_A_TRACE:
-        hint_at_kind(path);
-        break;
     case TBED_ERR_NO_LIBRARY:
         tool_hint("It is a packed trace; reading it needs libzstd.");
         break;
