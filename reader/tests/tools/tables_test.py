@@ -694,7 +694,35 @@ def test_long_names_are_shortened_on_a_terminal(folder):
         cases.need(any("first_x" in line and "…" in line and line.endswith("x_last") for line in lines), str(lines))
     cases.need(name in "\n".join(on_terminal(300, path)), "shortened although it fits")
     narrow = on_terminal(40, path)[3:]
-    cases.need(any(line.endswith("x_last") and len(line) == 101 + 16 for line in narrow), str([len(line) for line in narrow]))
+    cases.need(any(line.endswith("x_last") and len(line) == 40 for line in narrow), str([len(line) for line in narrow]))
+
+
+def test_figures_give_way_to_names_on_a_terminal(folder):
+    name = "first_" + "x" * 300 + "_last"
+    path = write_log(folder, name, "short")
+    for width, count in ((20, 1), (50, 1), (56, 2), (80, 4), (100, 6), (133, 9)):
+        lines = on_terminal(width, "--spans", path)
+        heading = next(line for line in lines if line.endswith("span")).split("  ")
+        shown = [title for title in heading if title.strip()][:-1]
+        named = [line for line in lines if "x_last" in line]
+        cases.need(len(shown) == count, f"{width}: {shown}")
+        cases.need(named and all(len(line) <= max(width, 11 + 2 + 16) for line in named), f"{width}: {named}")
+        rest = [line for line in lines if "see --columns" in line]
+        cases.need(len(rest) == (count < 9), f"{width}: {rest}")
+        if rest:
+            keys = rest[0].split(": ")[1].split(";")[0].split(",")
+            cases.need(len(keys) == 9 - count and rest[0].split()[0] == str(9 - count), f"{width}: {rest}")
+            every = on_terminal(width, "--spans", "--columns=self,share,total,count,min,mean,p50,p99,max,name", path)
+            cases.need(all("see --columns" not in line for line in every) and "p99" in "".join(every), str(every))
+
+
+def test_long_names_of_single_calls_are_shortened_on_a_terminal(folder):
+    name = "first_" + "x" * 300 + "_last"
+    path = write_log(folder, name, "short")
+    for width in (80, 20):
+        lines = [line for line in on_terminal(width, path, command="slowest") if "x_last" in line]
+        cases.need(lines and all("…" in line and len(line) == max(width, 30) for line in lines), f"{width}: {lines}")
+    cases.need(name in cases.output_of(folder, cases.TRACEBED, "slowest", path), "shortened without a terminal")
 
 
 def test_two_columns_of_names_share_the_terminal(folder):

@@ -1,6 +1,7 @@
 /*
- * Tables for people: figures with units to the right, names to the left. On a terminal, a name that does not fit into the
- * line is shortened in the middle; nowhere else.
+ * Tables for people: figures with units to the right, names to the left. On a terminal, and nowhere else, a name that does
+ * not fit into the line is shortened in the middle; if names would be too short to read, the last figures are left out, unless
+ * the user chose the columns.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,12 +13,15 @@
 
 #define COLUMN_WIDTH 11
 #define NAME_MIN     16 /* columns that a name has, however narrow the terminal is */
+#define NAME_GOOD    32 /* columns that a longer name should have; figures give way to it */
 
 struct layout {
     const struct table *table;
     const struct table_column *columns[TABLE_KEYS_MAX];
     size_t widths[TABLE_KEYS_MAX]; /* of texts that are not last */
     size_t count;
+    const struct table_column *left_out[TABLE_KEYS_MAX];
+    size_t left_out_count;
     size_t terminal; /* columns; 0: no terminal */
     struct tool_buffer cell, notes;
 };
@@ -137,6 +141,61 @@ static void measure(struct layout *layout)
     }
 }
 
+/* The columns that the last text should have at least, with the remarks behind it. */
+static size_t last_wanted(struct layout *layout)
+{
+    const struct table *table = layout->table;
+    const struct table_column *column = layout->columns[layout->count - 1];
+    size_t name = NAME_MIN, notes = 0;
+    for (size_t i = 0; i < table->shown; i++) {
+        fill_cell(layout, column, table->rows[i], "-");
+        size_t width = tool_text_width(layout->cell.bytes, layout->cell.nbytes);
+        name = width > name ? width : name;
+        layout->notes.nbytes = 0;
+        if (table->notes != NULL)
+            table->notes(table, table->rows[i], &layout->notes);
+        width = tool_text_width(layout->notes.bytes, layout->notes.nbytes);
+        notes = width > notes ? width : notes;
+    }
+    return notes + (name < NAME_GOOD ? name : NAME_GOOD);
+}
+
+static size_t wanted_width(struct layout *layout)
+{
+    size_t width = 0;
+    for (size_t k = 0; k < layout->count; k++) {
+        if (layout->columns[k]->unit != TABLE_TEXT)
+            width += width_of(layout->columns[k]);
+        else if (is_last(layout, k))
+            width += 2 + last_wanted(layout);
+        else
+            width += 2 + (layout->widths[k] < NAME_GOOD ? layout->widths[k] : NAME_GOOD);
+    }
+    return width;
+}
+
+static void leave_out(struct layout *layout, size_t at)
+{
+    layout->left_out[layout->left_out_count++] = layout->columns[at];
+    layout->count--;
+    for (size_t k = at; k < layout->count; k++) {
+        layout->columns[k] = layout->columns[k + 1];
+        layout->widths[k] = layout->widths[k + 1];
+    }
+}
+
+/* Leaves out figures from the right, but the first. Columns are in the order of what matters most. */
+static void leave_out_figures(struct layout *layout)
+{
+    size_t width = layout->terminal > 0 ? wanted_width(layout) : 0;
+    for (size_t k = layout->count; k-- > 1 && width > layout->terminal;) {
+        if (layout->columns[k]->unit == TABLE_TEXT)
+            continue;
+        width -= width_of(layout->columns[k]);
+        leave_out(layout, k);
+    }
+}
+
 /* Text columns that are too wide for a terminal share what the figures leave. */
 static void fit(struct layout *layout)
 {
@@ -158,6 +217,8 @@ static void open_layout(struct layout *layout, const struct table *table, const 
     *layout = (struct layout){.table = table, .terminal = tool_terminal_width()};
     layout->count = table_choose(table, columns, table->text_columns, layout->columns);
     measure(layout);
+    if (columns->count == 0)
+        leave_out_figures(layout);
     fit(layout);
 }
 
@@ -270,6 +331,17 @@ static void put_row(struct layout *layout, const void *row, const char *empty, c
     putchar('\n');
 }
 
+static void put_left_out(const struct layout *layout)
+{
+    size_t count = layout->left_out_count;
+    if (count == 0)
+        return;
+    printf("%s%*zu more column%s: ", tool_dim(), COLUMN_WIDTH, count, count == 1 ? "" : "s");
+    while (count-- > 0)
+        printf("%s%s", layout->left_out[count]->key, count > 0 ? "," : "");
+    printf("; see --columns%s\n", tool_plain());
+}
+
 static void put_rest(const struct table *table)
 {
     char left[32];
@@ -288,6 +360,7 @@ void table_print_text(const struct table *table, const struct table_keys *column
     for (size_t i = 0; i < table->shown && !tool_output_failed(); i++)
         put_row(&layout, table->rows[i], "-", NULL);
     put_rest(table);
+    put_left_out(&layout);
     close_layout(&layout);
 }
 
