@@ -373,7 +373,7 @@ static void wrong_usage_is_told(void **state)
            trace, "-o", "-");
     EXPECT(2, "", "export: missing option --to=FORMAT", "export", trace, "-o", to);
     EXPECT(2, "", "export: --to: unknown format", "export", "--to=no", trace, "-o", to);
-    EXPECT(2, "", "--format-version: the format cannot be written", "export", "--to=mm_profdata",
+    EXPECT(2, "", "cannot be written in version 7 (expected 8 to 9)", "export", "--to=mm_profdata",
            "--format-version=7", trace, "-o", to);
     EXPECT(2, "", "export: missing option -o OUT", "export", "--to=mm_profdata", trace);
     assert_int_equal(access(to, F_OK), -1);

@@ -85,8 +85,12 @@ def test_errors_show_where_they_are(folder):
     trace = make(folder)
     error = run(trace, "SELECT *\nFRM spans", code=2)[1]
     cases.need('near "FRM": syntax error\n  FRM spans\n  ^' in error, error)
-    cases.need("no such column: dura" in run(trace, "SELECT dura FROM spans", code=2)[1], "columns")
-    cases.need("no such table" in run(trace, "SELECT * FROM spens", code=2)[1], "tables")
+    error = run(trace, "SELECT dura FROM spans", code=2)[1]
+    cases.need("no such column: dura\n  SELECT dura FROM spans\n         ^\n  Did you mean 'dur'? '.schema' lists all.\n" in error, error)
+    error = run(trace, "SELECT * FROM spens", code=2)[1]
+    cases.need("no such table: spens\n  Did you mean 'spans'? '.tables' lists all.\n" in error, error)
+    error = run(trace, "SELECT * FROM main.qqqqq", code=2)[1]
+    cases.need("no such table: main.qqqqq\n  '.tables' lists all.\n" in error, error)
     need_equal(run(trace, "SELECT 1 AS a; SELECT nothing", code=2)[0], "a\n1\n")
 
 

@@ -335,12 +335,26 @@ static const char *take_option(struct options *options, int option, const char *
     return NULL;
 }
 
+/* NULL, or what is wrong with the version. */
+static const char *check_version(const struct options *options)
+{
+    static char problem[128];
+    const struct tbed_format *format = options->format;
+    if (options->version == 0 ||
+        (options->version >= format->export_version_min && options->version <= format->export_version_max))
+        return NULL;
+    snprintf(problem, sizeof problem,
+             "--format-version: the format cannot be written in version %llu (expected %u to %u)",
+             (unsigned long long)options->version, format->export_version_min, format->export_version_max);
+    return problem;
+}
+
 static const char *check_options(const struct options *options, int file_count)
 {
     const struct tbed_format *format = options->format;
-    if (options->version != 0 &&
-        (options->version < format->export_version_min || options->version > format->export_version_max))
-        return "--format-version: the format cannot be written in this version";
+    const char *problem = check_version(options);
+    if (problem != NULL)
+        return problem;
     if (options->out == NULL)
         return "missing option -o OUT";
     if (!format->exports_to_stdout && strcmp(options->out, "-") == 0)

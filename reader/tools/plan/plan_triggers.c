@@ -65,14 +65,20 @@ static bool parse_word(struct plan_action *action, const char *word)
     return false;
 }
 
+static void complain_of_action(const char *word)
+{
+    static const char *const actions[] = {"trace_on", "trace_off", "depth=N", "time=T", "filter", "notrace"};
+    size_t index;
+    tool_complain("%s", tool_word_choose("--trigger: invalid action", actions,
+                                         sizeof actions / sizeof actions[0], word, &index));
+}
+
 /* 'text' is changed. */
 static bool parse_actions(struct plan_action *action, char *text)
 {
     for (char *word = strsep(&text, ","); word != NULL; word = strsep(&text, ","))
         if (!parse_word(action, word)) {
-            tool_complain("--trigger: invalid action '%s' (expected trace_on, trace_off, depth=N, time=T, "
-                          "filter or notrace)",
-                          word);
+            complain_of_action(word);
             return false;
         }
     return true;

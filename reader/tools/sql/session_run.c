@@ -102,6 +102,42 @@ static void point_at(const char *sql, int offset)
     fprintf(stderr, "\n  %*s^\n", (int)tool_text_width(start, before), "");
 }
 
+#define NAMES_MAX 1024
+
+static size_t list_tables(const char *names[NAMES_MAX])
+{
+    const struct tbed_table *table;
+    size_t count = 0;
+    for (; count < NAMES_MAX && (table = tbed_table_get(count)) != NULL; count++)
+        names[count] = table->name;
+    return count;
+}
+
+static size_t list_columns(const char *names[NAMES_MAX])
+{
+    const struct tbed_table *table;
+    size_t count = 0;
+    for (size_t i = 0; (table = tbed_table_get(i)) != NULL; i++)
+        for (size_t k = 0; k < table->column_count && count < NAMES_MAX; k++)
+            names[count++] = table->columns[k].name;
+    return count;
+}
+
+/* Suggests a name if 'message' is that of SQLite for one that there is not, as in "no such table: main.spens". */
+static void hint_at_name(const char *message, const char *start, size_t (*list)(const char *[NAMES_MAX]),
+                         const char *command)
+{
+    const char *names[NAMES_MAX];
+    if (strncmp(message, start, strlen(start)) != 0)
+        return;
+    const char *name = message + strlen(start), *dot = strrchr(name, '.');
+    const char *nearest = tool_word_nearest(names, list(names), dot != NULL ? dot + 1 : name);
+    if (nearest != NULL)
+        tool_hint("Did you mean '%s'? '%s' lists all.", nearest, command);
+    else
+        tool_hint("'%s' lists all.", command);
+}
+
 static bool fail(struct session *session, const char *sql)
 {
     if (session_is_interrupted()) {
@@ -111,6 +147,8 @@ static bool fail(struct session *session, const char *sql)
     int offset = sqlite3_error_offset(session->db);
     tool_complain("%s", sqlite3_errmsg(session->db));
     point_at(sql, offset);
+    hint_at_name(sqlite3_errmsg(session->db), "no such table: ", list_tables, ".tables");
+    hint_at_name(sqlite3_errmsg(session->db), "no such column: ", list_columns, ".schema");
     if (sqlite3_errcode(session->db) == SQLITE_AUTH)
         tool_hint("Files are only read: use ATTACH 'FILE' AS name, and CREATE TABLE for tables in memory.");
     return false;

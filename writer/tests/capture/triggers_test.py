@@ -149,6 +149,8 @@ def test_refused(folder):
     for trigger in ("a", "a@", "a@nothing", "a@depth=0", "a@depth=x", "a@time=0", "a@time=", "@trace_on", "/(/@trace_on"):
         _, errors = record(program, ["--trigger=" + trigger], status=2)
         expect("--trigger" in errors, errors)
+    _, errors = record(program, ["--trigger=a@trce_on"], status=2)
+    expect("did you mean 'trace_on'? (expected trace_on, trace_off, depth=N, time=T, filter, notrace)" in errors, errors)
     _, errors = record(program, ["--trigger=jump@notrace"], status=125)
     expect("--trigger: no function matches 'jump'" in errors and "'jumps'" in errors, errors)
     run = subprocess.run([TRACEBED, "record", "--trigger=a@filter", "true"], cwd=folder, capture_output=True, text=True)
