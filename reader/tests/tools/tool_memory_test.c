@@ -31,6 +31,7 @@ static void leaks_are_sorted_by_bytes(void **state)
         "  stack\n     1000 B     76.9 %          1  load\n      300 B     23.1 %          2  parse\n");
     assert_silent_on(run.out, "suppressed");
     assert_silent_on(run.out, "process");
+    assert_says(run.out, "leaks.tbed: 5 allocation events in ");
     end_run(&run);
     EXPECT(0, "more leaks; --limit=2", "", "report", "--leaks", "-l1", path);
     EXPECT(0, "  site\n", "", "report", "--leaks", "--by=site", path);

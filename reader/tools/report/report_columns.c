@@ -240,7 +240,7 @@ static void show_counter(const struct table *table, const void *of, struct tool_
     tool_append_name(shown, report_of(table)->reader, unit);
 }
 
-#define COUNTER_WIDTH 13 /* for -1.23457e+06 */
+#define COUNTER_WIDTH 16 /* for 999,999,999,999 */
 
 static const struct table_column counter_columns[] = {
     {.key = "last", .unit = TABLE_NUMBER, .width = COUNTER_WIDTH, .get = counter_last},

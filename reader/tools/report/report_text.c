@@ -160,6 +160,15 @@ static void put_warnings(const struct report *report)
                 "spans never ended, and nothing names them.");
 }
 
+static uint64_t count_allocation_events(const struct report *report)
+{
+    const struct tbed_allocation_process *process;
+    uint64_t count = 0;
+    for (size_t i = 0; (process = tbed_allocations_process(report->allocations, i)) != NULL; i++)
+        count += process->event_count;
+    return count;
+}
+
 static void put_head(const struct report *report)
 {
     const struct tool_filter *filter = &report->options->filter;
@@ -168,10 +177,9 @@ static void put_head(const struct report *report)
     tool_print_text(stdout, path, strlen(path), 0);
     printf("%s: ", tool_plain());
     if (report->statistics != NULL)
-        put_number(report->totals.event_count, "event", "events");
-    else
-        put_number(report->info.event_block_count, "block of events", "blocks of events");
-    fputs(" in ", stdout);
+        put_number(report->totals.event_count, "event in ", "events in ");
+    else if (report->allocations != NULL) /* nothing else was counted */
+        put_number(count_allocation_events(report), "allocation event in ", "allocation events in ");
     tool_filter_put_time(filter, report->reader, &report->info);
     if (report->info.clock == TBED_CLOCK_USER)
         fputs(" (all times below are in this unit)", stdout);

@@ -62,6 +62,25 @@ void table_put_step(const struct table_clock *clock)
     printf("The clock has steps of %s; shorter times were not measured.\n", step);
 }
 
+static size_t width_of(const struct table_column *column)
+{
+    return column->width > 0 ? column->width : COLUMN_WIDTH;
+}
+
+/* Whole numbers that fit are written out, since 5.51322e+06 bytes are hard to compare with others. */
+static void format_number(const struct table_column *column, double number, char buffer[48])
+{
+    char digits[32];
+    double size = number < 0 ? -number : number;
+    if (size < 1e15 && size == (double)(uint64_t)size) {
+        int length =
+            snprintf(buffer, 48, "%s%s", number < 0 ? "-" : "", tool_format_count(digits, (uint64_t)size));
+        if ((size_t)length < width_of(column))
+            return;
+    }
+    snprintf(buffer, 48, "%.6g", number);
+}
+
 static void format_figure(const struct table *table, const struct table_column *column,
                           const struct table_value *value, char buffer[48])
 {
@@ -79,7 +98,7 @@ static void format_figure(const struct table *table, const struct table_column *
         snprintf(buffer, 48, "%.1f %%", value->number);
         break;
     case TABLE_NUMBER:
-        snprintf(buffer, 48, "%.6g", value->number);
+        format_number(column, value->number, buffer);
         break;
     default:
         tool_format_count(buffer, value->whole);
@@ -114,11 +133,6 @@ static const char *title_of(const struct layout *layout, const struct table_colu
     if (layout->table->name_title != NULL && strcmp(column->key, "name") == 0)
         return layout->table->name_title;
     return column->title != NULL ? column->title : column->key;
-}
-
-static size_t width_of(const struct table_column *column)
-{
-    return column->width > 0 ? column->width : COLUMN_WIDTH;
 }
 
 static bool is_last(const struct layout *layout, size_t at)
