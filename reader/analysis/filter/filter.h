@@ -24,10 +24,15 @@ struct filter_ranges {
     size_t count, room;
 };
 
+#define FILTER_SEEN_MAX 256
+
 struct filter_texts {
     char **items;
     size_t *nbytes;
+    bool *found; /* was there a label like it? */
     size_t count;
+    char *seen[FILTER_SEEN_MAX]; /* labels that were compared, to suggest one of them */
+    size_t seen_count;
 };
 
 struct filter_patterns {

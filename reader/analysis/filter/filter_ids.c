@@ -7,6 +7,7 @@
 #define _GNU_SOURCE 1
 #include "reader/analysis/filter/filter_ids.h"
 #include "reader/analysis/filter/filter.h"
+#include "reader/analysis/filter/filter_missed.h"
 
 #include "reader/core/names/id_info.h"
 #include "reader/core/names/label.h"
@@ -55,12 +56,17 @@ static bool name_place(const struct tbed_filter *filter, uint32_t id, struct tbe
     return true;
 }
 
+static bool is_place(const struct tbed_filter *filter, uint32_t id)
+{
+    struct tbed_location location;
+    return id <= TBED_ID_MAX_RESERVED && tbed_location_resolve(filter->reader, id, &location);
+}
+
 /* The label that a report shows. False: no memory. */
 static bool label_make(const struct tbed_filter *filter, uint32_t id, struct tbed_label *label)
 {
-    struct tbed_location location;
     struct tbed_label_strings strings = tbed_label_strings(filter->reader);
-    if (id <= TBED_ID_MAX_RESERVED && tbed_location_resolve(filter->reader, id, &location))
+    if (is_place(filter, id))
         return name_place(filter, id, label);
     return tbed_label_make_row(&strings, id, label);
 }
@@ -75,15 +81,41 @@ static bool has_match(const struct filter_patterns *patterns, const char *text, 
     return false;
 }
 
-static bool has_text(const struct filter_texts *texts, const char *text, size_t nbytes)
+/* The function of a place in code: "parse(int)" of "parse(int) /src/parse.cpp:5" or "libfoo.so!parse(int)". */
+static struct tbed_name function_of(const struct tbed_label *place)
 {
-    for (size_t i = 0; i < texts->count; i++)
-        if (texts->nbytes[i] == nbytes && memcmp(texts->items[i], text, nbytes) == 0)
-            return true;
-    return false;
+    const char *start = place->text, *end = start + place->nbytes;
+    const char *module_end = memchr(start, '!', place->nbytes);
+    start = module_end != NULL ? module_end + 1 : start;
+    const char *line = module_end == NULL ? memrchr(start, ' ', (size_t)(end - start)) : NULL;
+    return (struct tbed_name){.text = start, .nbytes = (size_t)((line != NULL ? line : end) - start)};
 }
 
-static bool answer(const struct tbed_filter *filter, enum filter_question question,
+/* The arguments may be left out. */
+static bool is_function(const char *text, size_t nbytes, const struct tbed_name *function)
+{
+    if (nbytes == 0 || nbytes > function->nbytes || memcmp(function->text, text, nbytes) != 0)
+        return false;
+    return nbytes == function->nbytes || function->text[nbytes] == '(';
+}
+
+static bool has_text(struct filter_texts *texts, const struct tbed_label *label, bool is_place)
+{
+    struct tbed_name name = {.text = label->text, .nbytes = label->nbytes};
+    bool result = false;
+    if (is_place)
+        name = function_of(label);
+    tbed_filter_see(texts, name.text, name.nbytes);
+    for (size_t i = 0; i < texts->count; i++) {
+        size_t nbytes = texts->nbytes[i];
+        if ((nbytes == label->nbytes && memcmp(texts->items[i], label->text, nbytes) == 0) ||
+            (is_place && is_function(texts->items[i], nbytes, &name)))
+            texts->found[i] = result = true;
+    }
+    return result;
+}
+
+static bool answer(struct tbed_filter *filter, enum filter_question question, uint32_t id,
                    const struct tbed_label *label)
 {
     switch (question) {
@@ -91,9 +123,9 @@ static bool answer(const struct tbed_filter *filter, enum filter_question questi
         return (filter->names.count == 0 || has_match(&filter->names, label->text, label->nbytes)) &&
                !has_match(&filter->excluded, label->text, label->nbytes);
     case FILTER_CATEGORY:
-        return has_text(&filter->categories, label->text, label->nbytes);
+        return has_text(&filter->categories, label, false);
     default:
-        return has_text(&filter->inside, label->text, label->nbytes);
+        return has_text(&filter->inside, label, is_place(filter, id));
     }
 }
 
@@ -115,7 +147,7 @@ static bool ask_slowly(struct tbed_filter *filter, enum filter_question question
     pthread_mutex_lock(&filter->lock);
     uint8_t *answers = answers_of(filter, id);
     if (answers != NULL && label_make(filter, id, &label)) {
-        result = answer(filter, question, &label);
+        result = answer(filter, question, id, &label);
         unsigned bits = (1u | (unsigned)result << 1) << 2 * question;
         __atomic_fetch_or(answers, (uint8_t)bits, __ATOMIC_RELAXED);
     } else {

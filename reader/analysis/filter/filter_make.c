@@ -15,7 +15,8 @@ static bool copy_texts(struct filter_texts *texts, const char *const *given, siz
 {
     texts->items = calloc(count + 1, sizeof *texts->items);
     texts->nbytes = calloc(count + 1, sizeof *texts->nbytes);
-    if (texts->items == NULL || texts->nbytes == NULL)
+    texts->found = calloc(count + 1, sizeof *texts->found);
+    if (texts->items == NULL || texts->nbytes == NULL || texts->found == NULL)
         return false;
     for (; texts->count < count; texts->count++) {
         texts->items[texts->count] = strdup(given[texts->count]);
@@ -30,8 +31,11 @@ static void free_texts(struct filter_texts *texts)
 {
     for (size_t i = 0; i < texts->count; i++)
         free(texts->items[i]);
+    for (size_t i = 0; i < texts->seen_count; i++)
+        free(texts->seen[i]);
     free(texts->items);
     free(texts->nbytes);
+    free(texts->found);
 }
 
 static enum tbed_status compile(struct filter_patterns *patterns, const char *const *given, size_t count,

@@ -41,7 +41,8 @@ struct tbed_filter;
  * Category: the text of the category is one of 'categories'.
  * Duration: a span takes at least 'minimum_ticks' within the window. Other events have no duration, and count.
  * Inside:   a span or an event lies, in its stream, within the time of a span that has one of the labels 'inside'. Such a span
- *           itself counts.
+ *           itself counts. For a place in code, its function is enough, with or without arguments: "parse" for
+ *           "parse(int) /src/parse.cpp:5".
  *
  * Allocations, gaps and flows have no labels: conditions on names and categories do not apply to them, and an analysis of
  * allocations refuses such a filter, and one with a least duration.

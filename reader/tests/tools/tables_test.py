@@ -343,6 +343,10 @@ def test_rows_stand_for_places(folder):
     cases.need(rows("location") == rows("label") and sorted(rows("label").values()) == [1, 5], str(rows("location")))
     cases.need(rows("module") == {"two": 6}, str(rows("module")))
     cases.need(list(rows("process")) and next(iter(rows("process"))).startswith("two ("), str(rows("process")))
+    inside = lambda name: sum(row["count"] for row in json.loads(report("--json", "--inside=" + name, path))["spans"])
+    cases.need([inside(name) for name in ("leaf", f"leaf {source}:2", "main")] == [5, 5, 6], "a function's name is enough")
+    run = subprocess.run([cases.TRACEBED, "report", "--inside=laef", path], capture_output=True, text=True)
+    cases.need("--inside: no span has the name 'laef'; did you mean 'leaf'?" in run.stderr, run.stderr)
 
 
 def test_rows_stand_for_arguments_of_a_profile(folder):

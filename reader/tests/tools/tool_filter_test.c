@@ -192,7 +192,8 @@ static void a_part_without_events_is_empty(void **state)
     EXPECT(0, "", "", "dump", "-b", "2000000h", path);
     EXPECT(0, "\"rows\":[]", "", "diff", "--json", "-b", "2", path, path);
     EXPECT(0, "\"rows\":[]", "", "aggregate", "--json", "-b", "2", path);
-    EXPECT(0, "\"event_count\":0,", "", "report", "--json", "--category=none", path);
+    EXPECT(0, "\"event_count\":0,", "nothing is of category 'none'", "report", "--json", "--category=none",
+           path);
 }
 
 /* ---- Threads, processes, streams ---- */
@@ -292,9 +293,13 @@ static void categories_and_durations_are_conditions(void **state)
     STACKS("test;read 400000000\n", "--category=io", path);
     STACKS("test;read 400000000\n", "--category=none", "--category=io", path);
     STACKS("", "--category=i", path);
+    EXPECT(0, "0 events", "nothing is of category 'ion'; did you mean 'io'?\n", "report", "--category=ion",
+           path);
+    EXPECT(0, NULL, "", "report", "--category=io", path);
     EXPECT(0, "thread,span_count,busy_ns\r\n11 main,1,100000000\r\n12 helper,1,300000000\r\n", "", "threads",
            "--csv", "--columns=thread,spans,busy", "--category=io", path);
-    EXPECT(0, "\"event_count\":0,", "", "report", "--json", "--category=", path);
+    EXPECT(0, "\"event_count\":0,", "nothing is of category ''\n  There is: io\n", "report", "--json",
+           "--category=", path);
     STACKS("test;read 300000000\ntest;work 700000000\ntest;work;parse file 300000000\n",
            "--minimum-duration=100001us", path);
     STACKS("test;work 700000000\ntest;work;parse file 300000000\n", "--minimum-duration=0.3", "-t11", path);
@@ -311,6 +316,8 @@ static void inside_is_the_time_of_a_span(void **state)
     STACKS("test;read 100000000\n", "--inside=parse file", "-n", "read", path);
     STACKS("test;parse line 2000000\ntest;read 400000000\n", "--inside=read", "--inside=parse line", path);
     STACKS("", "--inside=parse", path); /* all of the label, and no expression */
+    EXPECT(0, "0 events", "no span has the name 'parse'; did you mean 'parse file'?\n", "report",
+           "--inside=read", "--inside=parse", "--name=none", path);
     EXPECT(0, "\"instants\":[{\"name\":\"mark\",\"count\":1}]", "", "report", "--json", "--inside=parse file",
            path);
 }

@@ -5,9 +5,12 @@
  */
 #include "reader/tools/filter/tool_filter.h"
 
+#include "reader/analysis/filter/filter_missed.h"
+
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool tool_filter_has_option(int option)
 {
@@ -164,6 +167,7 @@ int tool_filter_open(struct tool_filter *filter, const char *path, struct tbed_r
     options.category_count = filter->categories.count;
     options.inside = filter->inside.items;
     options.inside_count = filter->inside.count;
+    filter->path = path;
     options.name = tool_places_name;
     options.name_context = places;
     if (options.name_count + options.excluded_name_count + options.inside_count > 0)
@@ -179,8 +183,42 @@ int tool_filter_open(struct tool_filter *filter, const char *path, struct tbed_r
     return TOOL_TROUBLE;
 }
 
+/* ---- Closing ---- */
+
+#define CATEGORIES_TOLD_MAX 8
+
+static void list_categories(const struct filter_missed *missed)
+{
+    struct tool_buffer list = {0};
+    for (size_t i = 0; i < missed->there_count && i < CATEGORIES_TOLD_MAX; i++) {
+        tool_append(&list, ", ", i > 0 ? 2 : 0);
+        tool_append(&list, missed->there[i], strlen(missed->there[i]));
+    }
+    if (list.nbytes > 0)
+        tool_hint("There is: %.*s%s", (int)list.nbytes, list.bytes,
+                  missed->there_count > CATEGORIES_TOLD_MAX ? ", …" : "");
+    free(list.bytes);
+}
+
+static void tell_missed(const struct tool_filter *filter)
+{
+    struct filter_missed missed;
+    for (size_t i = 0; !tool_output_failed() && tbed_filter_missed_get(filter->filter, i, &missed); i++) {
+        const char *nearest = tool_word_nearest(missed.there, missed.there_count, missed.text);
+        fflush(stdout);
+        tool_complain("%s: %s '%s'%s%s%s", tool_path(filter->path),
+                      missed.is_category ? "--category: nothing is of category"
+                                         : "--inside: no span has the name",
+                      missed.text, nearest != NULL ? "; did you mean '" : "", nearest != NULL ? nearest : "",
+                      nearest != NULL ? "'?" : "");
+        if (missed.is_category && nearest == NULL)
+            list_categories(&missed);
+    }
+}
+
 void tool_filter_end(struct tool_filter *filter)
 {
+    tell_missed(filter);
     tbed_filter_close(filter->filter);
     filter->filter = NULL;
 }

@@ -70,6 +70,7 @@ struct tool_filter {
     struct tool_filter_list names, excluded, categories, inside;
     struct tool_filter_window window; /* set by tool_filter_open() */
     struct tbed_filter *filter;       /* made by tool_filter_open(); NULL: nothing was asked for */
+    const char *path;                 /* of the trace that it is for */
 };
 
 bool tool_filter_has_option(int option);
@@ -105,7 +106,7 @@ void tool_filter_put_streams(const struct tool_filter *filter, const struct tbed
 void tool_filter_json(struct tbed_json *json, const struct tool_filter *filter,
                       const struct tool_filter_window *window);
 
-/* Closes the filter for a trace, before its reader is closed. */
+/* Closes the filter for a trace, before its reader is closed. Says so if nothing had a category or name that was asked for. */
 void tool_filter_end(struct tool_filter *filter);
 
 /* Frees everything. */
