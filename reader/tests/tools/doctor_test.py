@@ -48,7 +48,7 @@ def state_of(found, subject):
 def test_this_machine(folder):
     found = doctor(folder)
     cases.need(state_of(found, "recording") == "ok", str(found["recording"]))
-    missing = {"clock", "folder", "limits", "off-cpu", "zstd", "compiler", "Ruby", "terminal", "defaults"} - set(found)
+    missing = {"clock", "folder", "limits", "off-cpu", "elfutils", "zstd", "compiler", "Ruby", "terminal", "defaults"} - set(found)
     cases.need(not missing, f"nothing is said about {missing}")
     cases.need(list(folder.iterdir()) == [], "files are left")
     text = cases.output_of(folder, cases.TRACEBED, "doctor")
@@ -87,6 +87,13 @@ def test_limits(folder):
     found = doctor(folder, status=1, limit=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)))
     cases.need(state_of(found, "recording") == "broken", str(found["recording"]))
     cases.need(list(folder.iterdir()) == [], "files are left")
+
+
+def test_locale(folder):
+    found = doctor(folder, LC_ALL=None, LC_CTYPE=None, LANG="C")
+    cases.need(state_of(found, "locale") == "missing", str(found["locale"]))
+    found = doctor(folder, LC_ALL=None, LC_CTYPE=None, LANG="C.UTF-8")
+    cases.need(state_of(found, "locale") == "ok", str(found["locale"]))
 
 
 def test_defaults(folder):

@@ -5,15 +5,11 @@
  */
 #define _GNU_SOURCE 1
 #include "reader/tools/doctor/doctor.h"
+#include "reader/tools/record/record_verb.h"
 
-#include <errno.h>
-#include <linux/perf_event.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/statfs.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #define LITTLE_NBYTES ((uint64_t)1 << 30) /* a recording of some minutes */
 
@@ -74,27 +70,10 @@ static void look_at_limits(struct doctor *doctor)
         doctor_tell(doctor, "limits", DOCTOR_FINE, NULL, "none on the size of files and on maps");
 }
 
-/* The same request that 'record --off-cpu' makes, for this process. */
-static int try_switches(void)
-{
-    struct perf_event_attr attributes = {.type = PERF_TYPE_SOFTWARE,
-                                         .size = sizeof attributes,
-                                         .config = PERF_COUNT_SW_DUMMY,
-                                         .context_switch = 1,
-                                         .exclude_kernel = 1,
-                                         .exclude_hv = 1,
-                                         .use_clockid = 1,
-                                         .clockid = CLOCK_MONOTONIC};
-    int fd = (int)syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-    int error = errno;
-    if (fd >= 0)
-        close(fd);
-    return fd >= 0 ? 0 : error;
-}
-
 static void look_at_switches(struct doctor *doctor)
 {
-    int paranoid, error = try_switches();
+    const char *remedy = "It needs Linux with CONFIG_PERF_EVENTS.";
+    int paranoid, error = record_switches_try(&remedy);
     FILE *file = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
     bool is_known = file != NULL && fscanf(file, "%d", &paranoid) == 1;
     if (file != NULL)
@@ -103,12 +82,11 @@ static void look_at_switches(struct doctor *doctor)
         doctor_tell(doctor, "off-cpu", DOCTOR_FINE, NULL,
                     "the kernel tells when threads wait (record --off-cpu)");
     else if (is_known && paranoid > 2)
-        doctor_tell(doctor, "off-cpu", DOCTOR_MISSING, "sudo sysctl kernel.perf_event_paranoid=2",
+        doctor_tell(doctor, "off-cpu", DOCTOR_MISSING, remedy,
                     "record --off-cpu is not allowed: perf_event_paranoid is %d", paranoid);
     else
-        doctor_tell(doctor, "off-cpu", DOCTOR_MISSING,
-                    "In a container, allow perf_event_open: --cap-add=PERFMON",
-                    "record --off-cpu is not allowed: %s", strerror(error));
+        doctor_tell(doctor, "off-cpu", DOCTOR_MISSING, remedy, "record --off-cpu is not allowed: %s",
+                    strerror(error));
 }
 
 void doctor_look_at_machine(struct doctor *doctor)

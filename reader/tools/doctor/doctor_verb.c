@@ -6,6 +6,7 @@
 #define _GNU_SOURCE 1
 #include "reader/tools/defaults/defaults.h"
 #include "reader/tools/doctor/doctor.h"
+#include "reader/tools/table/table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,15 @@ static void look_at_terminal(struct doctor *doctor)
                     is_plain ? "no colors (TERM, NO_COLOR)" : "colors");
     else
         doctor_tell(doctor, "terminal", DOCTOR_FINE, NULL, "output goes to a file or a pipe: no colors");
+}
+
+static void look_at_locale(struct doctor *doctor)
+{
+    if (table_has_utf8())
+        doctor_tell(doctor, "locale", DOCTOR_FINE, NULL, "UTF-8");
+    else
+        doctor_tell(doctor, "locale", DOCTOR_MISSING, "export LANG=C.UTF-8",
+                    "LC_ALL, LC_CTYPE and LANG name no locale with UTF-8: charts are drawn with letters");
 }
 
 /* ---- Output ---- */
@@ -126,6 +136,7 @@ static int run(int argc, char **argv)
     doctor_look_at_machine(&doctor);
     doctor_look_at_libraries(&doctor);
     look_at_terminal(&doctor);
+    look_at_locale(&doctor);
     look_at_defaults(&doctor);
     return finish(&doctor, as_json);
 }

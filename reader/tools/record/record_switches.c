@@ -87,6 +87,7 @@ static bool open_ring(struct ring *ring, pid_t pid, int processor)
         .clockid = CLOCK_MONOTONIC,
     };
     ring->fd = (int)syscall(SYS_perf_event_open, &attributes, pid, processor, -1, PERF_FLAG_FD_CLOEXEC);
+    ring->map = NULL;
     if (ring->fd < 0)
         return false;
     ring->map = mmap(NULL, (RING_PAGES + 1) * page_nbytes(), PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
@@ -127,15 +128,17 @@ static bool open_rings(struct record_switches *switches, pid_t pid)
     return switches->ring_count > 0;
 }
 
-static void complain(void)
+/* What to do about 'error'; NULL: unknown. */
+static const char *remedy_of(const struct record_switches *switches, int error)
 {
-    int error = errno;
-    tool_complain("--off-cpu: the kernel does not tell when threads are switched: %s", strerror(error));
-    if (error == EACCES || error == EPERM)
-        tool_hint("Allow it with: sudo sysctl kernel.perf_event_paranoid=2");
+    if ((error != EACCES && error != EPERM) || switches == NULL || switches->rings == NULL)
+        return NULL;
+    if (switches->rings[switches->ring_count].map != NULL) /* the event was allowed, its buffer was not */
+        return "It needs locked memory: raise 'ulimit -l', or sudo sysctl kernel.perf_event_mlock_kb=4096";
+    return "Allow it with: sudo sysctl kernel.perf_event_paranoid=2; containers: --cap-add=PERFMON";
 }
 
-struct record_switches *record_switches_open(pid_t pid)
+static struct record_switches *open_quietly(pid_t pid, const char **remedy_ret)
 {
     FILE *file = tmpfile();
     struct record_switches *switches = calloc(1, sizeof *switches);
@@ -145,9 +148,30 @@ struct record_switches *record_switches_open(pid_t pid)
         fclose(file);
     if (switches != NULL && switches->file >= 0 && open_rings(switches, pid))
         return switches;
-    complain();
+    int error = errno;
+    *remedy_ret = remedy_of(switches, error);
     record_switches_close(switches);
+    errno = error;
     return NULL;
+}
+
+struct record_switches *record_switches_open(pid_t pid)
+{
+    const char *remedy = NULL;
+    struct record_switches *switches = open_quietly(pid, &remedy);
+    if (switches == NULL)
+        tool_complain("--off-cpu: the kernel does not tell when threads are switched: %s", strerror(errno));
+    if (remedy != NULL)
+        tool_hint("%s", remedy);
+    return switches;
+}
+
+int record_switches_try(const char **remedy_ret)
+{
+    struct record_switches *switches = open_quietly(0, remedy_ret);
+    int error = switches != NULL ? 0 : errno;
+    record_switches_close(switches);
+    return error;
 }
 
 static void flush(struct record_switches *switches)

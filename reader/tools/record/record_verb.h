@@ -45,6 +45,8 @@ void record_switches_follow(struct record_switches *switches, pid_t pid);
 /* Adds the switches to the trace, which is sealed. False after a complaint. */
 bool record_switches_add(struct record_switches *switches, const char *path);
 void record_switches_close(struct record_switches *switches); /* NULL is allowed */
+/* Does the kernel allow it? Returns 0, or an errno; '*remedy_ret' is what to do then, or untouched. */
+int record_switches_try(const char **remedy_ret);
 
 /* ---- record_allocations.c ---- */
 

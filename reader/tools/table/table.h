@@ -158,6 +158,8 @@ void table_print_json(struct tbed_json *json, const struct table *table, const s
 void table_print_csv(const struct table *const *tables, size_t count, const struct table_keys *columns,
                      bool has_header);
 
+/* Does the environment say that the terminal shows UTF-8? */
+bool table_has_utf8(void);
 /* A bar of up to 'width' columns, in eighths of a column where the terminal has them. */
 void table_put_bar(double part, size_t width);
 /* A line of bars beside each other, each of a part of 1; 0 is empty. At most 'width' columns. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool has_utf8(void)
+bool table_has_utf8(void)
 {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -24,7 +24,7 @@ void table_put_bar(double part, size_t width)
 {
     static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
     size_t all = (size_t)(part * (double)width * 8 + 0.5);
-    if (!has_utf8()) {
+    if (!table_has_utf8()) {
         for (size_t i = 0; i < (all + 4) / 8; i++)
             putchar('#');
         return;
@@ -40,7 +40,7 @@ void table_put_levels(const double *parts, size_t count, size_t width)
 {
     static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     static const char *const signs[] = {" ", "_", ".", "-", "=", "+", "*", "#", "@"};
-    const char *const *levels = has_utf8() ? blocks : signs;
+    const char *const *levels = table_has_utf8() ? blocks : signs;
     width = width > count ? count : width;
     for (size_t i = 0; i < width; i++) {
         double most = 0; /* of those that share a column */
