@@ -12,7 +12,7 @@ shift 3
 rm -rf "$folder"
 ruby=${RUBY:-ruby}
 if ! command -v "$ruby" >/dev/null 2>&1; then
-    echo "skipping the Ruby extension: no $ruby"
+    echo "skipping the Ruby extension: no $ruby (ruby-dev)"
     : >"$stamp"
     exit 0
 fi
