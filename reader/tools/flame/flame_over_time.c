@@ -113,16 +113,18 @@ static void put_head(const struct chart *chart)
     tbed_allocations_totals(flame->allocations, &sums);
     fprintf(out,
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">\n"
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
+            "style=\"max-width:100%%;height:auto\">\n"
             "<style>%s</style>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
             "<text class=\"h\" x=\"10\" y=\"24\">",
             WIDTH, HEIGHT, WIDTH, HEIGHT, flame_style);
     flame_put_xml(out, flame->title, strlen(flame->title), 100);
     fprintf(out, "</text>\n<text class=\"s\" x=\"10\" y=\"43\">Live memory over time: %s",
             tool_format_bytes(figure, (double)chart->most));
-    fprintf(out, " at most, %s", tool_format_bytes(figure, (double)sums.live_nbytes));
-    fprintf(out, " never freed; %s allocation%s</text>\n", tool_format_count(figure, sums.count),
+    fprintf(out, " at most at one time; %s allocation%s", tool_format_count(figure, sums.count),
             sums.count == 1 ? "" : "s");
+    fprintf(out, ", of which %s in all were never freed</text>\n",
+            tool_format_bytes(figure, (double)sums.live_nbytes));
 }
 
 /* Lines at the largest power of two that gives as few as wanted, and at its multiples. */

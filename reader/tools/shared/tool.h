@@ -343,6 +343,9 @@ const char *tool_format_ns(char buffer[32], double ns);
 const char *tool_format_time(char buffer[32], double ns, double resolution_ns);
 const char *tool_format_bytes(char buffer[32], double nbytes);
 const char *tool_format_count(char buffer[32], uint64_t count);
+/* A whole number is written out if it has at most 'most' characters then: "5,513,216" is easier to compare with others than
+ * "5.51322e+06". */
+const char *tool_format_number(char buffer[48], double number, size_t most);
 /* A span of ticks as a time, or as a count if the program gave the ticks. */
 const char *tool_format_ticks(char buffer[32], const struct tbed_reader *reader,
                               const struct tbed_trace_info *info, uint64_t ticks);

@@ -116,6 +116,20 @@ const char *tool_format_count(char buffer[32], uint64_t count)
     return buffer;
 }
 
+const char *tool_format_number(char buffer[48], double number, size_t most)
+{
+    char digits[32];
+    double size = number < 0 ? -number : number;
+    if (size < 1e15 && size == (double)(uint64_t)size) {
+        int length =
+            snprintf(buffer, 48, "%s%s", number < 0 ? "-" : "", tool_format_count(digits, (uint64_t)size));
+        if ((size_t)length <= most)
+            return buffer;
+    }
+    snprintf(buffer, 48, "%.6g", number);
+    return buffer;
+}
+
 const char *tool_format_ticks(char buffer[32], const struct tbed_reader *reader,
                               const struct tbed_trace_info *info, uint64_t ticks)
 {

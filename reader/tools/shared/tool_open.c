@@ -210,7 +210,9 @@ void tool_complain_open(const char *path, const struct tbed_error *error)
     tool_complain_error(path, error);
     switch (error->status) {
     case TBED_ERR_NO_LIBRARY:
-        tool_hint("It is a packed trace; reading it needs libzstd.");
+        tool_hint("%s; 'tracebed doctor' says what to install.", tool_format(path) != NULL
+                                                                     ? "It is read by a library of its own"
+                                                                     : "Packed traces need libzstd");
         break;
     case TBED_ERR_NOT_REGULAR:
         tool_hint("Pipes and devices can be read from standard input: tracebed COMMAND - < FILE");

@@ -67,20 +67,6 @@ static size_t width_of(const struct table_column *column)
     return column->width > 0 ? column->width : COLUMN_WIDTH;
 }
 
-/* Whole numbers that fit are written out, since 5.51322e+06 bytes are hard to compare with others. */
-static void format_number(const struct table_column *column, double number, char buffer[48])
-{
-    char digits[32];
-    double size = number < 0 ? -number : number;
-    if (size < 1e15 && size == (double)(uint64_t)size) {
-        int length =
-            snprintf(buffer, 48, "%s%s", number < 0 ? "-" : "", tool_format_count(digits, (uint64_t)size));
-        if ((size_t)length < width_of(column))
-            return;
-    }
-    snprintf(buffer, 48, "%.6g", number);
-}
-
 static void format_figure(const struct table *table, const struct table_column *column,
                           const struct table_value *value, char buffer[48])
 {
@@ -98,7 +84,7 @@ static void format_figure(const struct table *table, const struct table_column *
         snprintf(buffer, 48, "%.1f %%", value->number);
         break;
     case TABLE_NUMBER:
-        format_number(column, value->number, buffer);
+        tool_format_number(buffer, value->number, width_of(column) - 1);
         break;
     default:
         tool_format_count(buffer, value->whole);

@@ -4,15 +4,16 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "reader/tools/shared/tool.h"
 #include "reader/tools/view/picture/draw.h"
 
 #include <math.h>
 #include <stdio.h>
 
-#define PLOT_PAD    4.0
-#define BELOW       0.22 /* opacity of what is below a value, */
-#define BAND        0.45 /* and of what is between the least and the greatest */
-#define NAME_NBYTES 32
+#define PLOT_PAD          4.0
+#define BELOW             0.22 /* opacity of what is below a value, */
+#define BAND              0.45 /* and of what is between the least and the greatest */
+#define NUMBER_LENGTH_MAX 15   /* 999,999,999,999 */
 
 struct point {
     uint64_t tick; /* where it begins; the next point is its end */
@@ -102,7 +103,7 @@ void draw_counter(const struct picture *picture, const struct picture_panel *pan
 {
     const struct tbed_timeline *timeline = panel->panel.timeline;
     struct plot plot = {.picture = picture, .panel = panel, .row = row};
-    char low[NAME_NBYTES], high[NAME_NBYTES];
+    char low[48], high[48];
     size_t count = tbed_timeline_part_count(timeline);
     for (size_t i = 0; i < count; i++)
         if (row->counter->parts[i].count > 0)
@@ -114,8 +115,8 @@ void draw_counter(const struct picture *picture, const struct picture_panel *pan
         draw_point(&plot, &point, tbed_timeline_tick(timeline, i + 1), values->count > 0);
     }
     line_through_values(&plot);
-    snprintf(low, sizeof low, "%.6g", plot.low);
-    snprintf(high, sizeof high, "%.6g", plot.high);
+    tool_format_number(low, plot.low, NUMBER_LENGTH_MAX);
+    tool_format_number(high, plot.high, NUMBER_LENGTH_MAX);
     draw_scale(&plot, low, high);
     canvas_unclip(picture->canvas);
 }
