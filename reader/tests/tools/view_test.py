@@ -102,6 +102,24 @@ def serve(*words, expected=(0,), **environment):
             server.process.communicate()
 
 
+def said_on_terminal(*words):
+    """What the command prints to a terminal until it has opened the trace."""
+    ours, theirs = os.openpty()
+    environment = {**os.environ, "DISPLAY": "", "WAYLAND_DISPLAY": "", "BROWSER": ""}
+    process = subprocess.Popen([cases.TRACEBED, "view", *map(str, words)], stdin=subprocess.DEVNULL, stdout=theirs,
+                               stderr=theirs, env=environment)
+    os.close(theirs)
+    text = ""
+    try:
+        while not text.count("\n") > 1:
+            text += os.read(ours, 4096).decode()
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=SECONDS_MAX)
+        os.close(ours)
+    return text
+
+
 def wait_for(condition, what):
     end = time.monotonic() + SECONDS_MAX
     while not condition():
@@ -138,6 +156,11 @@ def report(path, *words):
 
 
 # ---- Who may ask ----
+
+def test_a_terminal_learns_what_to_do_with_the_address(folder):
+    text = said_on_terminal(GOLDEN / "valid/events.tbed")
+    need(text.startswith("http://") and "Open this address in a browser; Ctrl-C ends the server." in text, text)
+
 
 def test_only_the_token_opens_the_server(folder):
     with serve("--no-browser", GOLDEN / "valid/events.tbed") as server:

@@ -448,8 +448,9 @@ static void print_text(struct slowest *slowest, const struct table *table)
     const char *path = tool_path(slowest->trace.path);
     char shown[32], total[32];
     tool_print_text(stdout, path, strlen(path), 0);
-    printf(": the %s %s of %s calls\n", tool_format_count(shown, slowest->count),
-           title_of(slowest->options.order), tool_format_count(total, slowest->total));
+    printf(": the %s%s%s of %s call%s\n", slowest->count == 1 ? "" : tool_format_count(shown, slowest->count),
+           slowest->count == 1 ? "" : " ", title_of(slowest->options.order),
+           tool_format_count(total, slowest->total), slowest->total == 1 ? "" : "s");
     put_step(slowest);
     if (slowest->query.columns.count > 0) {
         table_print_text(table, &slowest->query.columns);

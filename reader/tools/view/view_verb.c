@@ -322,8 +322,11 @@ static void announce(const struct command *command, const struct view_server *se
 {
     printf("%s\n", view_server_address(server));
     fflush(stdout);
-    if (!command->no_browser && has_desktop() && !start_browser(view_server_first_address(server)))
+    bool has_browser = !command->no_browser && has_desktop();
+    if (has_browser && !start_browser(view_server_first_address(server)))
         tool_complain("view: xdg-open is missing; open the address in a browser");
+    if (isatty(STDOUT_FILENO)) /* scripts only want the address */
+        tool_hint("%sCtrl-C ends the server.", has_browser ? "" : "Open this address in a browser; ");
 }
 
 /* Opens the files while the server is running: the browser may load the page meanwhile, if that takes a while. */
