@@ -729,6 +729,15 @@ def test_long_names_of_single_calls_are_shortened_on_a_terminal(folder):
     cases.need(name in cases.output_of(folder, cases.TRACEBED, "slowest", path), "shortened without a terminal")
 
 
+def test_trees_fit_into_a_terminal(folder):
+    name = "first_" + "x" * 300 + "_last"
+    path = write_log(folder, name, "short")
+    for words in ((), ("--calls",), ("--diff", path)):
+        lines = [line for line in on_terminal(100, *words, path, command="tree") if "x_last" in line]
+        cases.need(lines and all("…" in line and len(line) == 100 for line in lines), f"{words}: {lines}")
+        cases.need(name in cases.output_of(folder, cases.TRACEBED, "tree", *words, path), f"{words}: shortened without a terminal")
+
+
 def test_two_columns_of_names_share_the_terminal(folder):
     path = write_log(folder, "a" * 90, "b" * 60)
     lines = on_terminal(80, "--columns=name,trace,count", path)[2:]

@@ -208,7 +208,6 @@ static enum tbed_status describe(struct slowest *slowest, const struct tbed_call
 /* ---- Text ---- */
 
 #define NAME_INDENT 14 /* columns before a name */
-#define NAME_MIN    16
 
 static const char *format_ticks(const struct slowest *slowest, char buffer[40], uint64_t ticks)
 {
@@ -228,21 +227,11 @@ static void put_parts(const struct slowest *slowest, const char *title, const st
     putchar('\n');
 }
 
-/* On a terminal, a long name is shortened in the middle to fit into the line. */
-static void put_name(const struct slowest *slowest)
-{
-    size_t width = tool_terminal_width();
-    tool_print_middle(stdout, slowest->name, slowest->label_nbytes,
-                      width > NAME_INDENT + NAME_MIN ? width - NAME_INDENT
-                      : width > 0                    ? NAME_MIN
-                                                     : 0);
-}
-
 static void put_head(struct slowest *slowest, const struct tbed_call *call)
 {
     char ticks[40];
     printf("%s%12s%s  ", tool_bold(), format_ticks(slowest, ticks, call->ticks), tool_plain());
-    put_name(slowest);
+    tool_print_middle(stdout, slowest->name, slowest->label_nbytes, tool_name_width(NAME_INDENT));
     tool_print_text(stdout, slowest->arguments.bytes, slowest->arguments.nbytes, 0);
     printf("%s\n              ", call->is_open ? "  [never ended]" : "");
     query_put_when(&slowest->trace, call->begin_tick);

@@ -291,6 +291,10 @@ void tool_print_middle(FILE *out, const char *text, size_t nbytes, size_t width)
 /* The columns of the terminal that standard output is, or that its pager is on, or COLUMNS; 0: it is none. */
 size_t tool_terminal_width(void);
 
+/* What a line of the terminal has left for a name behind 'used' columns, for the above; 0: no terminal, so all of it. */
+#define TOOL_NAME_MIN 16 /* columns that a name has, however narrow the terminal is */
+size_t tool_name_width(size_t used);
+
 /* Like tool_print_text(), cut or padded to exactly 'width' columns. */
 void tool_print_column(FILE *out, const char *text, size_t nbytes, size_t width);
 

@@ -273,6 +273,12 @@ size_t tool_terminal_width(void)
     return size.ws_col;
 }
 
+size_t tool_name_width(size_t used)
+{
+    size_t width = tool_terminal_width();
+    return width == 0 ? 0 : width > used + TOOL_NAME_MIN ? width - used : TOOL_NAME_MIN;
+}
+
 static const char *sequence(const char *text)
 {
     return wants_color() ? text : "";

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #define COLUMN_WIDTH 11
-#define NAME_MIN     16 /* columns that a name has, however narrow the terminal is */
 #define NAME_GOOD    32 /* columns that a longer name should have; figures give way to it */
+#define LAST_MAX     48 /* and with remarks: long ones are rare, and may go on in the next line */
 
 struct layout {
     const struct table *table;
@@ -146,7 +146,7 @@ static size_t last_wanted(struct layout *layout)
 {
     const struct table *table = layout->table;
     const struct table_column *column = layout->columns[layout->count - 1];
-    size_t name = NAME_MIN, notes = 0;
+    size_t name = TOOL_NAME_MIN, notes = 0;
     for (size_t i = 0; i < table->shown; i++) {
         fill_cell(layout, column, table->rows[i], "-");
         size_t width = tool_text_width(layout->cell.bytes, layout->cell.nbytes);
@@ -157,7 +157,8 @@ static size_t last_wanted(struct layout *layout)
         width = tool_text_width(layout->notes.bytes, layout->notes.nbytes);
         notes = width > notes ? width : notes;
     }
-    return notes + (name < NAME_GOOD ? name : NAME_GOOD);
+    size_t width = notes + (name < NAME_GOOD ? name : NAME_GOOD);
+    return width < LAST_MAX ? width : LAST_MAX;
 }
 
 static size_t wanted_width(struct layout *layout)
@@ -207,7 +208,7 @@ static void fit(struct layout *layout)
     if (layout->terminal == 0 || texts == 0)
         return;
     size_t each = layout->terminal > figures ? (layout->terminal - figures) / texts : 0;
-    each = each < NAME_MIN ? NAME_MIN : each;
+    each = each < TOOL_NAME_MIN ? TOOL_NAME_MIN : each;
     for (size_t k = 0; k + 1 < layout->count; k++)
         layout->widths[k] = layout->widths[k] > each ? each : layout->widths[k];
 }
@@ -252,15 +253,6 @@ static void put_heading(const struct layout *layout)
     printf("%s\n", tool_plain());
 }
 
-/* What the line has left for a name at column 'used' with notes behind it; 0: as much as it needs. */
-static size_t room_for_name(const struct layout *layout, size_t used, size_t notes_width)
-{
-    if (layout->terminal == 0)
-        return 0;
-    return layout->terminal > used + notes_width + NAME_MIN ? layout->terminal - used - notes_width
-                                                            : NAME_MIN;
-}
-
 /* The first line of a name; the others follow below it, indented as far. */
 static void put_name(const struct layout *layout, size_t used)
 {
@@ -269,13 +261,13 @@ static void put_name(const struct layout *layout, size_t used)
     if (layout->table->has_frames && layout->cell.nbytes > 0)
         line = memchr(name, '\n', layout->cell.nbytes);
     tool_print_middle(stdout, name, (size_t)((line != NULL ? line : end) - name),
-                      room_for_name(layout, used, line != NULL ? 0 : notes_width));
+                      tool_name_width(used + (line != NULL ? 0 : notes_width)));
     while (line != NULL) {
         const char *from = line + 1;
         line = memchr(from, '\n', (size_t)(end - from));
         printf("\n%*s%s", (int)used, "", tool_dim());
         tool_print_middle(stdout, from, (size_t)((line != NULL ? line : end) - from),
-                          room_for_name(layout, used, line != NULL ? 0 : notes_width));
+                          tool_name_width(used + (line != NULL ? 0 : notes_width)));
         fputs(tool_plain(), stdout);
     }
 }

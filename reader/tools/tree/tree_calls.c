@@ -140,6 +140,8 @@ static void put_begin(const struct tree *tree, uint64_t tick)
                (double)tbed_ticks_to_ns(tree->reader, cut(tree, tick)) / (double)NS_PER_S);
 }
 
+#define FIGURES_WIDTH 31 /* columns before a name */
+
 static void put_call(struct calls *calls, const struct call *call)
 {
     const struct tree *tree = calls->tree;
@@ -149,7 +151,8 @@ static void put_call(struct calls *calls, const struct call *call)
     printf(" %12s  %*s", tree_format_ticks(tree, duration, ticks_of(tree, call)), indent * 2, "");
     calls->shown.nbytes = 0;
     tool_append_event_name(&calls->shown, calls->name.bytes, calls->name.nbytes);
-    tool_print_text(stdout, calls->shown.bytes, calls->shown.nbytes, 0);
+    tool_print_middle(stdout, calls->shown.bytes, calls->shown.nbytes,
+                      tool_name_width(FIGURES_WIDTH + (size_t)indent * 2));
     fputs(call->is_open ? "  [never ended]" : "", stdout);
     putchar('\n');
 }

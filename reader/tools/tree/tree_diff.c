@@ -121,6 +121,8 @@ static void put_percent(const struct tbed_stack_difference *row)
     printf(" %9s", text);
 }
 
+#define FIGURES_WIDTH 57 /* columns before a name */
+
 static void put_row(const struct tree *tree, const struct tbed_stack_difference *row)
 {
     char value[32];
@@ -132,8 +134,9 @@ static void put_row(const struct tree *tree, const struct tbed_stack_difference 
     char signed_count[40];
     snprintf(signed_count, sizeof signed_count, "%s%s", count > 0 ? "+" : "-",
              tool_format_count(value, size_of(count)));
-    printf(" %9s  %*s", count == 0 ? "0" : signed_count, (int)(row->depth < 60 ? 2 * row->depth : 120), "");
-    tool_print_text(stdout, row->label, row->label_nbytes, 0);
+    int indent = (int)(row->depth < 60 ? 2 * row->depth : 120);
+    printf(" %9s  %*s", count == 0 ? "0" : signed_count, indent, "");
+    tool_print_middle(stdout, row->label, row->label_nbytes, tool_name_width(FIGURES_WIDTH + (size_t)indent));
     putchar('\n');
 }
 

@@ -132,10 +132,11 @@ static int parse(int argc, char **argv, struct tree *tree)
 static void print_row(const struct tree *tree, const struct tbed_stack_row *row, double part)
 {
     char total[32], self[32], count[32];
-    printf("%10s %6.1f %% %10s %10s  %*s", tree_format_ticks(tree, total, row->span_ticks), 100 * part,
-           tree_format_ticks(tree, self, row->self_ticks), tool_format_count(count, row->count),
-           (int)(row->depth < 60 ? 2 * row->depth : 120), "");
-    tool_print_text(stdout, row->label, row->label_nbytes, 0);
+    int used =
+        printf("%10s %6.1f %% %10s %10s  %*s", tree_format_ticks(tree, total, row->span_ticks), 100 * part,
+               tree_format_ticks(tree, self, row->self_ticks), tool_format_count(count, row->count),
+               (int)(row->depth < 60 ? 2 * row->depth : 120), "");
+    tool_print_middle(stdout, row->label, row->label_nbytes, tool_name_width((size_t)used));
     if (row->open_count > 0)
         printf("  %s[%s never ended]%s", tool_dim(), tool_format_count(count, row->open_count), tool_plain());
     putchar('\n');
