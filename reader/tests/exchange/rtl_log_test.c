@@ -630,7 +630,7 @@ static void messages_of_a_program_are_no_spans(void **state)
     give(recorder, TBED_GIVEN_MESSAGE, 5, intern(writer, "} x"), NULL);
     give(recorder, TBED_GIVEN_MESSAGE, 6, intern(writer, "%d }"), &number);
     tbed_writer_close(writer);
-    EXPECT(0, "", "It has no spans", "tree", "--calls", trace);
+    EXPECT(0, "", ": no spans\n", "tree", "--calls", trace);
     EXPECT(2, "", "--by: unknown group 'x' (expected scope, module, author, function)", "diff", "--by=x",
            trace, trace);
 }

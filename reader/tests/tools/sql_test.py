@@ -86,7 +86,9 @@ def test_errors_show_where_they_are(folder):
     error = run(trace, "SELECT *\nFRM spans", code=2)[1]
     cases.need('near "FRM": syntax error\n  FRM spans\n  ^' in error, error)
     error = run(trace, "SELECT dura FROM spans", code=2)[1]
-    cases.need("no such column: dura\n  SELECT dura FROM spans\n         ^\n  Did you mean 'dur'? '.schema' lists all.\n" in error, error)
+    cases.need("no such column: dura\n  SELECT dura FROM spans\n         ^\n  Did you mean 'dur'? '.schema' lists those of each table; text is in" in error, error)
+    error = run(trace, "SELECT severity FROM spans", code=2)[1]
+    cases.need("Other tables have it. '.schema' lists" in error, error)
     error = run(trace, "SELECT * FROM spens", code=2)[1]
     cases.need("no such table: spens\n  Did you mean 'spans'? '.tables' lists all.\n" in error, error)
     error = run(trace, "SELECT * FROM main.qqqqq", code=2)[1]

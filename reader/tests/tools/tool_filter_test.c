@@ -187,7 +187,7 @@ static void a_part_without_events_is_empty(void **state)
     const char *path = make_parts("empty.tbed");
     (void)state;
     EXPECT(0, "Nothing to report", "", "report", "-b", "2", path);
-    EXPECT(0, NULL, "It has no spans", "tree", "-b", "2", path);
+    EXPECT(0, NULL, "empty.tbed: no spans\n", "tree", "-b", "2", path);
     EXPECT(0, "", "no spans to draw", "flame", "--folded", "-b", "2h", path);
     EXPECT(0, "", "", "dump", "-b", "2000000h", path);
     EXPECT(0, "\"rows\":[]", "", "diff", "--json", "-b", "2", path, path);

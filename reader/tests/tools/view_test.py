@@ -266,6 +266,7 @@ def test_ctrl_c_ends_it_with_the_status_of_the_trace(folder):
 
 def test_what_cannot_be_shown_is_refused(folder):
     for words, text in (([], "missing FILE"), (["--port=70000", "x"], "--port"), (["nothing.tbed"], "nothing.tbed"),
+                        (["--png", "run.tbed"], "what follows --png or --html is the new file"),
                         (["--stream=77", GOLDEN / "valid/events.tbed"], "no such stream"), (["-b", "2", "-e", "1", GOLDEN / "valid/events.tbed"], "--end"),
                         (["-n", "(", GOLDEN / "valid/events.tbed"], "invalid regular expression")):
         done = subprocess.run([cases.TRACEBED, "view", "--no-browser", *map(str, words)], capture_output=True, text=True, timeout=SECONDS_MAX)

@@ -448,6 +448,8 @@ static void print_text(struct slowest *slowest, const struct table *table)
     putchar('\n');
     for (size_t i = 0; slowest->status == TBED_OK && i < table->count && !tool_output_failed(); i++)
         slowest->status = put_call(slowest, table->rows[i]);
+    if (slowest->total == 0)
+        tool_tell_no_spans(path);
 }
 
 static void print(struct slowest *slowest)

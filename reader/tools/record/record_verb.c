@@ -319,6 +319,8 @@ static int check_program(const char *name, const struct options *options)
     switch (launch_program_check(name, true, &program)) {
     case LAUNCH_MISSING:
         complain(name, &program, "not found");
+        if (name[0] != '\0' && strchr(name, '/') == NULL && access(name, X_OK) == 0)
+            tool_hint("This folder has one: ./%s", name);
         return RECORD_NOT_FOUND;
     case LAUNCH_NOT_ALLOWED:
         complain(name, &program, "cannot be executed");

@@ -125,17 +125,20 @@ static size_t list_columns(const char *names[NAMES_MAX])
 
 /* Suggests a name if 'message' is that of SQLite for one that there is not, as in "no such table: main.spens". */
 static void hint_at_name(const char *message, const char *start, size_t (*list)(const char *[NAMES_MAX]),
-                         const char *command)
+                         const char *advice)
 {
     const char *names[NAMES_MAX];
     if (strncmp(message, start, strlen(start)) != 0)
         return;
     const char *name = message + strlen(start), *dot = strrchr(name, '.');
-    const char *nearest = tool_word_nearest(names, list(names), dot != NULL ? dot + 1 : name);
-    if (nearest != NULL)
-        tool_hint("Did you mean '%s'? '%s' lists all.", nearest, command);
+    name = dot != NULL ? dot + 1 : name;
+    const char *nearest = tool_word_nearest(names, list(names), name);
+    if (nearest != NULL && strcmp(nearest, name) == 0)
+        tool_hint("Other tables have it. %s", advice);
+    else if (nearest != NULL)
+        tool_hint("Did you mean '%s'? %s", nearest, advice);
     else
-        tool_hint("'%s' lists all.", command);
+        tool_hint("%s", advice);
 }
 
 static bool fail(struct session *session, const char *sql)
@@ -147,8 +150,9 @@ static bool fail(struct session *session, const char *sql)
     int offset = sqlite3_error_offset(session->db);
     tool_complain("%s", sqlite3_errmsg(session->db));
     point_at(sql, offset);
-    hint_at_name(sqlite3_errmsg(session->db), "no such table: ", list_tables, ".tables");
-    hint_at_name(sqlite3_errmsg(session->db), "no such column: ", list_columns, ".schema");
+    hint_at_name(sqlite3_errmsg(session->db), "no such table: ", list_tables, "'.tables' lists all.");
+    hint_at_name(sqlite3_errmsg(session->db), "no such column: ", list_columns,
+                 "'.schema' lists those of each table; text is in single quotes.");
     if (sqlite3_errcode(session->db) == SQLITE_AUTH)
         tool_hint("Files are only read: use ATTACH 'FILE' AS name, and CREATE TABLE for tables in memory.");
     return false;

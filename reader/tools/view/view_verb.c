@@ -244,7 +244,10 @@ static int parse(int argc, char **argv, struct command *command)
     if (exit >= 0)
         return exit;
     if (optind == argc)
-        return tool_usage(&tool_verb_view, "missing FILE operand");
+        return tool_usage(&tool_verb_view,
+                          output_of(command) != NULL
+                              ? "missing FILE operand; what follows --png or --html is the new file"
+                              : "missing FILE operand");
     if (argc - optind > FILES_MAX)
         return tool_usage(&tool_verb_view, "too many FILE operands");
     return check(command, argc - optind, argv + optind);

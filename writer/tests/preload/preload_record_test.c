@@ -137,6 +137,7 @@ static void what_cannot_be_started_leaves_no_trace(void **state)
     script_write("orphan", "#!/nowhere/interpreter -x\n");
     RECORD(127, "nosuchprogram: not found", "nosuchprogram");
     RECORD(127, "./nosuchprogram: not found", "./nosuchprogram");
+    RECORD(127, "orphan: not found\n  This folder has one: ./orphan\n", "orphan");
     RECORD(127, "'': not found", "");
     RECORD(126, "/etc/passwd: cannot be executed", "/etc/passwd");
     RECORD(126, "/: cannot be executed", "/");
