@@ -22,7 +22,8 @@
 #define INTERVAL_NS UINT64_C(10000000)
 
 static const char counter_name[] = "resident anonymous memory";
-static uint64_t next_ns; /* atomic; 0: not looked at yet */
+static uint64_t next_ns;      /* atomic; 0: not looked at yet */
+static uint32_t described_id; /* atomic; the counter that has a unit */
 
 /* Reads the start of a small file. False: it cannot be read. */
 static bool read_start(const char *path, char *text, size_t text_nbytes)
@@ -45,6 +46,8 @@ static void sample(struct tbed_recorder *recorder)
     uint64_t resident = strtoull(at, &at, 10), of_files = strtoull(at, NULL, 10);
     uint64_t page_count = resident > of_files ? resident - of_files : 0;
     uint32_t id = tbed_string_intern(preload_writer, counter_name, sizeof counter_name - 1);
+    if (__atomic_exchange_n(&described_id, id, __ATOMIC_RELAXED) != id)
+        tbed_counter_describe(preload_writer, id, "bytes");
     tbed_counter_record_i64(recorder, id, (int64_t)(page_count * (uint64_t)sysconf(_SC_PAGESIZE)));
 }
 

@@ -368,6 +368,7 @@ static void every_event_of_a_killed_program_resolves(void **state)
             assert_true(count <= 17);
             if (event.type == TBED_EVENT_COUNTER) {
                 assert_named(reader, event.id, "resident anonymous memory");
+                assert_named(reader, tbed_counter_unit(reader, event.id), "bytes");
                 continue;
             }
             if (count == 17)
