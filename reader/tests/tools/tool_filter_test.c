@@ -296,6 +296,11 @@ static void categories_and_durations_are_conditions(void **state)
     EXPECT(0, "0 events", "nothing is of category 'ion'; did you mean 'io'?\n", "report", "--category=ion",
            path);
     EXPECT(0, NULL, "", "report", "--category=io", path);
+    EXPECT(0, NULL, "nothing is of category 'ion'; did you mean 'io'?\n", "slowest", "--category=ion", path);
+    EXPECT(0, NULL, "nothing is of category 'ion'; did you mean 'io'?\n", "threads", "--category=ion", path);
+    EXPECT(0, NULL, "nothing is of category 'ion'; did you mean 'io'?\n", "export", "--to=chrome",
+           "--category=ion", path, "-o", in_folder("part.json"));
+    EXPECT(0, NULL, "", "slowest", "--category=io", path);
     EXPECT(0, "thread,span_count,busy_ns\r\n11 main,1,100000000\r\n12 helper,1,300000000\r\n", "", "threads",
            "--csv", "--columns=thread,spans,busy", "--category=io", path);
     EXPECT(0, "\"event_count\":0,", "nothing is of category ''\n  There is: io\n", "report", "--json",

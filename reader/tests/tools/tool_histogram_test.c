@@ -93,6 +93,7 @@ static void wrong_usage_is_refused(void **state)
     EXPECT(2, "", "missing NAME operand", "histogram");
     EXPECT(2, "", "missing FILE operand", "histogram", "load");
     EXPECT(2, "", "NAME comes before FILE", "histogram", path, "load");
+    EXPECT(2, "", "nothing.tbed: cannot be opened", "histogram", ".", "nothing.tbed");
     EXPECT(2, "", "too many FILE operands", "histogram", "load", path, path, path);
     EXPECT(2, "", "only one FILE can be standard input", "histogram", "load", "-", "-");
     EXPECT(2, "", "--rows takes a number", "histogram", "--rows=0", "load", path);

@@ -98,8 +98,8 @@ static int parse(int argc, char **argv, struct histogram *histogram)
         return tool_usage(&tool_verb_histogram, "too many FILE operands");
     if (count == 3 && strcmp(argv[optind + 1], "-") == 0 && strcmp(argv[optind + 2], "-") == 0)
         return tool_usage(&tool_verb_histogram, "only one FILE can be standard input");
-    if (access(argv[optind], F_OK) == 0 && access(argv[optind + 1], F_OK) != 0 &&
-        strcmp(argv[optind + 1], "-") != 0)
+    if (strchr(argv[optind], '.') != NULL && argv[optind][1] != '\0' && access(argv[optind], F_OK) == 0 &&
+        access(argv[optind + 1], F_OK) != 0 && strcmp(argv[optind + 1], "-") != 0)
         return tool_usage(&tool_verb_histogram, "NAME comes before FILE");
     const char *wrong = tool_filter_take_name(&histogram->query.filter, argv[optind]);
     if (wrong != NULL)

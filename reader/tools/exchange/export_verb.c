@@ -186,6 +186,8 @@ static int finish_files(struct export_request *request, char **paths, int exit)
         if (exit == TOOL_FINE && tool_damage_count(request->readers[i]) > 0)
             exit = TOOL_FOUND;
         tool_tell_damage(paths[i], request->readers[i]);
+        if (request->table == NULL && exit != TOOL_TROUBLE) /* a table need not have categories */
+            tool_filter_tell_missed(request->filters[i], paths[i]);
         tool_places_close(&request->places[i]);
         tbed_filter_close(request->filters[i]);
         tbed_reader_close(request->readers[i]);

@@ -200,13 +200,13 @@ static void list_categories(const struct filter_missed *missed)
     free(list.bytes);
 }
 
-static void tell_missed(const struct tool_filter *filter)
+void tool_filter_tell_missed(const struct tbed_filter *filter, const char *path)
 {
     struct filter_missed missed;
-    for (size_t i = 0; !tool_output_failed() && tbed_filter_missed_get(filter->filter, i, &missed); i++) {
+    for (size_t i = 0; !tool_output_failed() && tbed_filter_missed_get(filter, i, &missed); i++) {
         const char *nearest = tool_word_nearest(missed.there, missed.there_count, missed.text);
         fflush(stdout);
-        tool_complain("%s: %s '%s'%s%s%s", tool_path(filter->path),
+        tool_complain("%s: %s '%s'%s%s%s", tool_path(path),
                       missed.is_category ? "--category: nothing is of category"
                                          : "--inside: no span has the name",
                       missed.text, nearest != NULL ? "; did you mean '" : "", nearest != NULL ? nearest : "",
@@ -218,7 +218,7 @@ static void tell_missed(const struct tool_filter *filter)
 
 void tool_filter_end(struct tool_filter *filter)
 {
-    tell_missed(filter);
+    tool_filter_tell_missed(filter->filter, filter->path);
     tbed_filter_close(filter->filter);
     filter->filter = NULL;
 }

@@ -44,6 +44,7 @@ void query_trace_close(struct query_trace *trace)
 {
     free(trace->texts[0].bytes);
     free(trace->texts[1].bytes);
+    tool_filter_tell_missed(trace->filter, trace->path);
     tbed_filter_close(trace->filter);
     tool_places_close(&trace->places);
     tbed_reader_close(trace->reader);
