@@ -104,6 +104,14 @@ def test_exit_status_is_kept(folder):
         cases.need(status == 2 and "cannot be opened" in shown, f"{pager}: {status} {shown}")
 
 
+def test_progress_is_not_shown_over_the_pager(folder):
+    trace = folder / "big.tbed"  # its listing fills the pipe, so the pass lasts as long as the pager sleeps
+    subprocess.run([cases.TRACEBED, "record", "-o", trace, sys.executable, "-c", "[bytes(700) for i in range(5000)]"], check=True)
+    cases.need(len(plain("dump", trace)[1]) > 1 << 18, "the listing fits into a pipe")
+    status, shown = on_terminal("dump", "--color=never", trace, TRACEBED_PAGER="sleep 1.5; tail -n 1")
+    cases.need(status == 0 and "tracebed: read" not in shown and len(shown.splitlines()) == 1, shown)
+
+
 def test_less_is_the_pager(folder):
     if not shutil.which("less"):
         return "skipped: no less"

@@ -235,6 +235,7 @@ void tool_progress_begin_all(struct tbed_reader *const *readers,
                              size_t count); /* a pass over several traces */
 void tool_progress_end(void);
 void tool_progress_clear(void);
+void tool_progress_paged(void); /* the terminal is a pager's from here on */
 
 /* Parses 'text' as a percentage up to 100 and stores it as a fraction of 1. False if it is invalid. */
 bool tool_parse_percent(const char *text, double *part_ret);

@@ -64,6 +64,7 @@ void tool_pager_take(pid_t child, int output)
     dup2(output, STDOUT_FILENO);
     setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
     pager = child;
+    tool_progress_paged();
     atexit(end_pager);
 }
 

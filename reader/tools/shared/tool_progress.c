@@ -29,6 +29,7 @@ static struct {
 } progress = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static volatile sig_atomic_t is_shown;
+static bool is_paged; /* what is printed meanwhile comes to the terminal through a pager */
 
 static void write_all(const char *text, size_t nbytes)
 {
@@ -100,11 +101,16 @@ static void *progress_main(void *argument)
     return NULL;
 }
 
+void tool_progress_paged(void)
+{
+    is_paged = true;
+}
+
 static void begin(bool prints_meanwhile)
 {
     pthread_condattr_t attributes;
-    bool is_terminal = isatty(STDERR_FILENO) == 1 && !(prints_meanwhile && isatty(STDOUT_FILENO) == 1);
-    if (!is_terminal || pthread_condattr_init(&attributes) != 0)
+    bool is_in_use = prints_meanwhile && (isatty(STDOUT_FILENO) == 1 || is_paged);
+    if (is_in_use || isatty(STDERR_FILENO) != 1 || pthread_condattr_init(&attributes) != 0)
         return;
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&progress.ending, &attributes);
