@@ -121,7 +121,7 @@ static void tell_drops(const char *path, const struct tbed_trace_info *info)
     }
 }
 
-/* False if no process has recorded. */
+/* False if no process has recorded, nor tried to. */
 static bool tell_trace(const char *path, bool verbose)
 {
     struct tbed_trace_info info;
@@ -129,10 +129,11 @@ static bool tell_trace(const char *path, bool verbose)
     if (reader == NULL)
         return true;
     tbed_reader_info(reader, &info);
-    bool has_any = count_processes(reader) > 0;
+    uint64_t drop_count = tool_drops_total(info.drops);
+    bool has_any = drop_count > 0 || count_processes(reader) > 0;
     if (has_any && verbose)
         tell_summary(path, reader, &info);
-    else if (has_any && tool_drops_total(info.drops) > 0)
+    else if (drop_count > 0)
         tell_drops(path, &info);
     tbed_reader_close(reader);
     return has_any;

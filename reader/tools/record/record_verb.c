@@ -379,6 +379,8 @@ static bool cannot_create(const struct options *options, const struct tbed_error
     tool_complain_error(options->output, error);
     if (error->status == TBED_ERR_EXISTS)
         tool_hint("It is not a trace. Use -f to replace it, or -o FILE to write another file.");
+    else if (error->status == TBED_ERR_OPEN)
+        tool_hint("Use -o FILE to write it elsewhere.");
     return false;
 }
 

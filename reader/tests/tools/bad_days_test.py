@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""
+What people meet on a bad day: limits of the shell, copies that ended early, options in the wrong place. The message has to
+name the true cause and what to do.
+
+    python3 reader/tests/tools/bad_days_test.py
+
+Check: bad-days
+Needs: $b/programs
+"""
+
+import os
+import re
+import resource
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), *[os.pardir] * 3, "ninja", "checks"))
+import cases
+
+TRUE = ["sh", "-c", ":"]
+ALLOCATES = [sys.executable, "-S", "-c", "a = [bytes(1000) for i in range(5000)]"]
+
+
+def run(folder, *words, limit=None, status=0):
+    """What tracebed prints on standard output, and on standard error."""
+    settings = {"preexec_fn": lambda: resource.setrlimit(*limit)} if limit else {}
+    done = subprocess.run([cases.TRACEBED, *map(str, words)], cwd=folder, capture_output=True, text=True, check=False, **settings)
+    cases.need(done.returncode == status, f"{words}: exit status {done.returncode}\n{done.stderr}")
+    return done.stdout, done.stderr
+
+
+def test_limit_of_the_file_size_is_named(folder):
+    limit = (resource.RLIMIT_FSIZE, (100 << 10, 100 << 10))
+    said = run(folder, "record", *TRUE, limit=limit)[1]
+    cases.need("records were dropped" in said and "size limit" in said and "ulimit -f" in said, said)
+    cases.need("not loaded" not in said, said)
+    said = run(folder, "record", "-v", "-f", *TRUE, limit=limit)[1]
+    cases.need(re.search(r"dropped: .*size limit", said), said)
+
+
+def test_trace_that_cannot_be_created(folder):
+    said = run(folder, "record", "-o", "/nowhere/run.tbed", *TRUE, status=2)[1]
+    cases.need("cannot be opened: No such file or directory" in said and "-o FILE" in said, said)
+
+
+if __name__ == "__main__":
+    sys.exit(cases.run_all(globals()))
