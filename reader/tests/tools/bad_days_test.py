@@ -40,9 +40,35 @@ def test_limit_of_the_file_size_is_named(folder):
     cases.need(re.search(r"dropped: .*size limit", said), said)
 
 
+def test_limit_of_the_address_space_is_named(folder):
+    limit = (resource.RLIMIT_AS, (64 << 20, 64 << 20))
+    run(folder, "record", *TRUE)
+    os.truncate(folder / "run.tbed", 1 << 30)
+    said = run(folder, "info", "run.tbed", limit=limit, status=2)[1]
+    cases.need("cannot be mapped" in said and "ulimit -v" in said, said)
+
+
 def test_trace_that_cannot_be_created(folder):
     said = run(folder, "record", "-o", "/nowhere/run.tbed", *TRUE, status=2)[1]
     cases.need("cannot be opened: No such file or directory" in said and "-o FILE" in said, said)
+
+
+def test_copy_that_ended_early(folder):
+    run(folder, "record", *ALLOCATES)
+    whole = (folder / "run.tbed").read_bytes()
+    (folder / "half.tbed").write_bytes(whole[: 5 << 16])
+    said = run(folder, "report", "half.tbed", status=1)[1].splitlines()
+    cases.need(said[1] == f"  The file is cut: it has {5 << 16:,} of {len(whole):,} bytes. Is the copy complete?", said)
+    (folder / "long.tbed").write_bytes(whole + bytes(1 << 16))
+    cases.need("is cut" not in run(folder, "report", "long.tbed", status=1)[1], "the file is too long, not cut")
+
+
+def test_options_in_the_wrong_place(folder):
+    run(folder, "record", *TRUE)
+    said = run(folder, "--limit=3", "report", "run.tbed", status=2)[1]
+    cases.need("Options of a command come after it: tracebed COMMAND --limit=3" in said, said)
+    said = run(folder, "report", "--limit", "run.tbed", status=2)[1]
+    cases.need("report: --limit takes a number of rows, not 'run.tbed'\n" in said, said)
 
 
 if __name__ == "__main__":

@@ -324,6 +324,8 @@ def test_refusals(folder):
     cases.need(run.returncode == 2 and is_there and "tracebed tree" in run.stderr, f"{run.returncode} {run.stderr}")
     printed = Terminal(folder, make(folder), term="no-such-terminal").end("", 2)
     cases.need(b"the terminal's type 'no-such-terminal' is unknown" in printed, printed)
+    printed = Terminal(folder, make(folder), term="dumb").end("", 2)
+    cases.need(b"a terminal of type 'dumb' cannot place its cursor" in printed, printed)
     for words in (["--depth=1"], [], ["a", "b"], ["/nowhere"], ["--jobs=x"]):
         run = subprocess.run([cases.TRACEBED, "tui", *words], capture_output=True, text=True)
         cases.need(run.returncode == 2 and run.stderr.startswith("tracebed: "), f"{words}: {run.returncode} {run.stderr}")

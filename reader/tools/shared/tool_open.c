@@ -234,6 +234,10 @@ void tool_complain_open(const char *path, const struct tbed_error *error)
     case TBED_ERR_EMPTY:
         tool_hint("Its writer ended before it stored anything, or copying the file failed.");
         break;
+    case TBED_ERR_MAP:
+        if (error->system_errno == ENOMEM)
+            tool_hint("Memory is limited to less than the size of the file; see 'ulimit -v'.");
+        break;
     case TBED_ERR_PROFILE_VERSION:
         tool_hint("It has format version %llu; versions 0 and 3 to 9 are supported.",
                   (unsigned long long)error->detail);
@@ -402,6 +406,15 @@ static void tell_losses(const char *path, const struct tbed_reader *reader)
     tool_hint("Run 'tracebed verify' to list them.");
 }
 
+static void tell_cut(const struct tbed_trace_info *info)
+{
+    char is[32], was[32];
+    uint64_t nbytes = info->page_count * info->page_nbytes;
+    if (info->shut && info->packed_nbytes == 0 && info->file_nbytes < nbytes)
+        tool_hint("The file is cut: it has %s of %s bytes. Is the copy complete?",
+                  tool_format_count(is, info->file_nbytes), tool_format_count(was, nbytes));
+}
+
 void tool_tell_damage(const char *path, const struct tbed_reader *reader)
 {
     const struct tbed_import_report *foreign = tool_foreign_report(reader);
@@ -415,6 +428,7 @@ void tool_tell_damage(const char *path, const struct tbed_reader *reader)
         return;
     tbed_reader_info(reader, &info);
     tell_places(path, count);
+    tell_cut(&info);
     for (; foreign != NULL && told < DAMAGE_TOLD_MAX && told < foreign->damage_count; told++) {
         fputs("  ", stderr);
         tool_print_foreign_damage(stderr, foreign, told);

@@ -245,7 +245,9 @@ bool tool_usage_was_wrong(void)
 int tool_usage(const struct tool_verb *verb, const char *message)
 {
     usage_was_wrong = true;
-    if (message != NULL)
+    if (message != NULL && optarg != NULL && strstr(message, " takes ") != NULL)
+        tool_complain("%s: %s, not '%s'", verb->name, message, optarg);
+    else if (message != NULL)
         tool_complain("%s: %s", verb->name, message);
     tool_hint("Run 'tracebed %s -h' for help.", verb->name);
     return TOOL_TROUBLE;

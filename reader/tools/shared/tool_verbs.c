@@ -107,6 +107,8 @@ static int unknown_verb(const char *name)
         tool_complain("unknown command '%s'", name);
     if (near != NULL)
         tool_hint("Did you mean 'tracebed %s'?", near);
+    else if (name[0] == '-' && name[1] != '\0')
+        tool_hint("Options of a command come after it: tracebed COMMAND %s", name);
     else if (access(name, R_OK) == 0)
         tool_hint("It is a file; did you mean 'tracebed report %s'?", name);
     tool_hint("Run 'tracebed -h' for a list of commands.");

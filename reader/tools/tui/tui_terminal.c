@@ -18,6 +18,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -121,6 +122,11 @@ static void let_signals_restore(void)
 static bool start(FILE *input)
 {
     const char *type = getenv("TERM");
+    if (type != NULL && strcmp(type, "dumb") == 0) {
+        tool_complain("tui: a terminal of type 'dumb' cannot place its cursor");
+        tool_hint("Use 'tracebed tree' to print the tree, or set TERM to its type, for example xterm.");
+        return false;
+    }
     let_signals_restore();
     curses.screen = curses.newterm(NULL, stdout, input);
     if (curses.screen == NULL) {
