@@ -23,11 +23,11 @@ const char *tbed_symbols_state_text(enum tbed_symbols_state state)
     case TBED_SYMBOLS_FOUND:
         return "its symbols were found";
     case TBED_SYMBOLS_NO_FILE:
-        return "neither it nor its debug file is there";
+        return "neither it nor its debug file was found";
     case TBED_SYMBOLS_MISMATCH:
-        return "another build is there";
+        return "the file that is there now is another build";
     case TBED_SYMBOLS_NO_SYMBOLS:
-        return "it has no symbols, and no debug file is there";
+        return "it is stripped, and no debug file was found";
     case TBED_SYMBOLS_UNREADABLE:
         return "its files could not be read";
     }

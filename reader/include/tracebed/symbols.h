@@ -56,7 +56,7 @@ enum tbed_symbols_state {
     TBED_SYMBOLS_UNREADABLE, /* its files are damaged; see tbed_symbols_trouble() */
 };
 
-/* The state in words: "another build is there". Never NULL. Any thread. */
+/* The state in words: "its files could not be read". Never NULL. Any thread. */
 const char *tbed_symbols_state_text(enum tbed_symbols_state state);
 
 struct tbed_symbols_module {

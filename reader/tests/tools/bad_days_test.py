@@ -71,5 +71,31 @@ def test_options_in_the_wrong_place(folder):
     cases.need("report: --limit takes a number of rows, not 'run.tbed'\n" in said, said)
 
 
+def test_large_counters_have_all_their_digits(folder):
+    run(folder, "record", *ALLOCATES)
+    line = next(line for line in run(folder, "report", "run.tbed")[0].splitlines() if "resident" in line)
+    values = line.split()[:3]
+    cases.need(all(value.isdigit() for value in values) and int(values[2]) > 1_000_000, line)
+
+
+def test_leaks_without_stacks_say_how_to_get_them(folder):
+    run(folder, "record", *ALLOCATES)
+    run(folder, "record", "--stacks", "-o", "stacks.tbed", *ALLOCATES)
+    cases.need("'tracebed record --stacks'" in run(folder, "report", "--leaks", "run.tbed")[0], "no advice")
+    for words in (["--leaks", "stacks.tbed"], ["--leaks", "--by=site", "run.tbed"]):
+        cases.need("--stacks" not in run(folder, "report", *words)[0], f"{words}: advice that does not help")
+
+
+def test_times_of_the_chart_are_round(folder):
+    run(folder, "record", *ALLOCATES)
+    for words in ([], ["-b", "10%"]):
+        run(folder, "flame", "--over-time", "-f", *words, "run.tbed")
+        chart = (folder / "run.memory.svg").read_text()
+        times = re.findall(r'y="394">([^<]*)<', chart)
+        cases.need(2 <= len(times) <= 7, times)
+        cases.need(all(re.fullmatch(r"(0 ns|[1-9]\d*(\.\d)?0* [mun]?s)", time) for time in times), times)
+        cases.need(all(len(re.sub(r"\D|0+\b", "", time)) <= 2 for time in times), times)
+
+
 if __name__ == "__main__":
     sys.exit(cases.run_all(globals()))

@@ -149,7 +149,7 @@ static void what_cannot_be_found_is_told(void **state)
     if (!record_subject())
         skip();
     hide_subject();
-    EXPECT(0, "0 of ", "neither it nor its debug file is there", "symbolize", in_folder("run.tbed"));
+    EXPECT(0, "0 of ", "neither it nor its debug file was found", "symbolize", in_folder("run.tbed"));
     EXPECT(2, "", "missing FILE operand", "symbolize");
     EXPECT(2, "", "FILE must be a file", "symbolize", "-");
 }

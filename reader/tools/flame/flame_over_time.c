@@ -55,16 +55,21 @@ static double y_of(const struct chart *chart, uint64_t nbytes)
     return TOP + PLOT_HEIGHT * (chart->most > 0 ? 1 - (double)nbytes / (double)chart->most : 1);
 }
 
-/* Since the start of the trace. */
-static void put_time(const struct chart *chart, const struct tbed_allocation_moment *part)
+/* When a part begins, since the start of the trace: in nanoseconds, or in ticks if they do not measure time. */
+static double time_of(const struct chart *chart, const struct tbed_allocation_moment *part)
 {
     const struct flame *flame = chart->flame;
     uint64_t ticks = part->tick - flame->info.first_tick;
+    return flame->info.clock == TBED_CLOCK_USER ? (double)ticks : tbed_tick_span_to_ns(flame->reader, ticks);
+}
+
+static void put_time(const struct chart *chart, double time)
+{
     char figure[32];
-    if (flame->info.clock == TBED_CLOCK_USER)
-        fputs(tool_format_count(figure, ticks), flame->out);
+    if (chart->flame->info.clock == TBED_CLOCK_USER)
+        fputs(tool_format_count(figure, (uint64_t)time), chart->flame->out);
     else
-        fputs(tool_format_ns(figure, tbed_tick_span_to_ns(flame->reader, ticks)), flame->out);
+        fputs(tool_format_ns(figure, time), chart->flame->out);
 }
 
 /* ---- The parts ---- */
@@ -94,7 +99,7 @@ static void put_part(const struct chart *chart, size_t index)
     char figure[32];
     fprintf(out, "<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill-opacity=\"0\"><title>",
             x_of(chart, index), TOP, x_of(chart, index + 1) - x_of(chart, index), PLOT_HEIGHT);
-    put_time(chart, part);
+    put_time(chart, time_of(chart, part));
     fprintf(out, ": %s", tool_format_bytes(figure, (double)part->mean_nbytes));
     fprintf(out, " live, from %s", tool_format_bytes(figure, (double)part->least_nbytes));
     fprintf(out, " to %s;", tool_format_bytes(figure, (double)part->peak_nbytes));
@@ -127,8 +132,37 @@ static void put_head(const struct chart *chart)
             tool_format_bytes(figure, (double)sums.live_nbytes));
 }
 
+/* The least of 1, 2, 5, 10, 20, 50, ... of which at most TIMES fit into a length. */
+static double round_step(double length)
+{
+    static const double firsts[] = {1, 2, 5};
+    double step = 1;
+    for (double power = 1; length / step > TIMES; power *= 10)
+        for (size_t i = 0; i < 3 && length / step > TIMES; i++)
+            step = firsts[i] * power;
+    return step;
+}
+
+/* At round times. */
+static void put_times(const struct chart *chart)
+{
+    FILE *out = chart->flame->out;
+    double begin = time_of(chart, part_at(chart, 0));
+    double last = time_of(chart, part_at(chart, chart->part_count - 1));
+    double part = chart->part_count > 1 ? (last - begin) / (double)(chart->part_count - 1) : 1;
+    double length = part * (double)chart->part_count, step = round_step(length);
+    double index = (double)(uint64_t)(begin / step);
+    for (index += index * step < begin; index * step < begin + length; index++) {
+        double x = LEFT + (index * step - begin) / length * PLOT_WIDTH;
+        fprintf(out, "<path stroke=\"#999\" d=\"M%.1f,%d v5\"/><text class=\"s\" x=\"%.1f\" y=\"%d\">", x,
+                TOP + PLOT_HEIGHT, x, TOP + PLOT_HEIGHT + 20);
+        put_time(chart, index * step);
+        fputs("</text>\n", out);
+    }
+}
+
 /* Lines at the largest power of two that gives as few as wanted, and at its multiples. */
-static void put_axes(const struct chart *chart)
+static void put_lines(const struct chart *chart)
 {
     FILE *out = chart->flame->out;
     uint64_t step = 1;
@@ -142,12 +176,6 @@ static void put_axes(const struct chart *chart)
                 "text-anchor=\"end\">%s</text>\n",
                 LEFT, y, LEFT + PLOT_WIDTH, LEFT - 8, y + 4, tool_format_bytes(figure, (double)nbytes));
     }
-    for (size_t i = 0; i < TIMES; i++) {
-        size_t part = i * chart->part_count / TIMES;
-        fprintf(out, "<text class=\"s\" x=\"%.1f\" y=\"%d\">", x_of(chart, part), TOP + PLOT_HEIGHT + 20);
-        put_time(chart, part_at(chart, part));
-        fputs("</text>\n", out);
-    }
 }
 
 size_t flame_over_time(const struct flame *flame)
@@ -158,7 +186,9 @@ size_t flame_over_time(const struct flame *flame)
          chart.part_count++)
         chart.most = part->peak_nbytes > chart.most ? part->peak_nbytes : chart.most;
     put_head(&chart);
-    put_axes(&chart);
+    put_lines(&chart);
+    if (chart.part_count > 0)
+        put_times(&chart);
     put_band(&chart);
     for (size_t i = 0; i < chart.part_count && !ferror(flame->out); i++)
         put_part(&chart, i);

@@ -138,6 +138,8 @@ void report_leaks_text(const struct report *report)
                leaks->skipped_count == 1 ? "suppression" : "suppressions",
                leaks->skipped_count == 1 ? "is" : "are");
     }
+    if (report->info.stack_count == 0 && leaks->count > 0 && report->options->by_stack)
+        puts("No call stacks were recorded; with 'tracebed record --stacks', each leak has the way to it.");
     table_print_text(&report->tables[REPORT_LEAKS], &report->options->columns);
     table_print_text(&report->tables[REPORT_SUPPRESSIONS], &report->options->columns);
 }

@@ -43,11 +43,12 @@ static void put_module_note(const struct tbed_symbols_trouble *trouble)
     if (trouble->state == TBED_SYMBOLS_FOUND && trouble->text == NULL)
         return;
     const char *text = trouble->text != NULL ? trouble->text : tbed_symbols_state_text(trouble->state);
-    printf("%sno symbols of ", tool_dim());
+    printf("%sno symbols for ", tool_dim());
     tool_print_text(stdout, trouble->path, strlen(trouble->path), 0);
     fputs(": ", stdout);
     tool_print_text(stdout, text, strlen(text), 0);
-    printf("%s\n", tool_plain());
+    bool has_none = trouble->state == TBED_SYMBOLS_NO_FILE || trouble->state == TBED_SYMBOLS_NO_SYMBOLS;
+    printf("%s%s\n", has_none ? "; 'tracebed symbolize --debuginfod' can fetch one" : "", tool_plain());
 }
 
 /* Once for each module in the rows shown. */
