@@ -8,7 +8,7 @@ other pages.
 Skipped where Chromium is missing (Debian: chromium).
 
 Check: view-page
-Needs: $b/tracebed $b/reader/tests/tools/view_page_program
+Needs: $b/programs $b/reader/tests/tools/view_page_program
 
 SPDX-License-Identifier: MIT
 """
@@ -297,6 +297,23 @@ def test_memory_has_a_table_and_a_flame_graph(folder):
                 text = pane(page)
                 cases.need(re.search("1[.]72 MiB|1[.]717 MiB|1,?800", text), f"{of} by {by}: {text}")
                 cases.need(by == "flame" or "grow" in text, f"{of} by {by}: {text}")
+
+
+def test_allocations_without_spans_begin_with_the_memory(folder):
+    cases.output_of(folder, cases.TRACEBED, "record", "-o", "memory.tbed", sys.executable, "-S", "-c", "a = [bytes(1000) for i in range(2000)]")
+    with View(folder, "memory.tbed") as view:
+        page = open_page(view.address)
+        page.wait("document.querySelector('#pane tbody tr')")
+        cases.need("Allocated by" in pane(page), pane(page))
+        cases.need("tab=" not in page.run("location.hash"), "the address has the tab that is shown anyway")
+        page.key("1")
+        wait_for_state(page, "it.tab === 'span'")
+        page.wait("location.hash.includes('tab=span')")
+        address = page.run("location.href")
+        page.close()
+        page = open_page(address)
+        wait_for_state(page, "it.tab === 'span'")
+        healthy(page)
 
 
 def test_the_source_of_a_span_is_shown(folder):

@@ -26,7 +26,7 @@ export function address() {
     if (state.query.q)
         made.set("q", (state.query.regex ? "r" : "t") + state.query.q);
     for (const key of SIMPLE)
-        if (state[key] && !(key === "theme" && state[key] === "auto") && !(key === "tab" && state[key] === "span"))
+        if (state[key] && !(key === "theme" && state[key] === "auto") && !(key === "tab" && state[key] === state.firstTab))
             made.set(key, state[key]);
     if (state.depth !== 32)
         made.set("depth", state.depth);
@@ -50,7 +50,7 @@ export function readAddress(text) {
     const query = found.get("q") ?? "";
     state.query = { q: query.slice(1), regex: query.startsWith("r") };
     for (const key of SIMPLE)
-        state[key] = found.get(key) ?? { tab: "span", theme: "auto" }[key] ?? "";
+        state[key] = found.get(key) ?? { tab: state.firstTab, theme: "auto" }[key] ?? "";
     state.depth = [8, 16, 32, 64, 256].find(depth => depth === Number(found.get("depth"))) ?? 32;
     state.shifts = numbers(found.get("shifts"), 1) ?? [0, 0];
     state.collapsed = new Set(found.get("closed")?.split(",").filter(key => /^f\d+\w*$/.test(key)));

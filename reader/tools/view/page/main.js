@@ -259,10 +259,17 @@ function initialView() {
     return asked.length ? { b: Math.min(...asked.map(range => range.b)), e: Math.max(...asked.map(range => range.e)) } : null;
 }
 
+/** Of the recording of a program as it is, which has allocations and no spans, the timeline alone shows little. */
+function firstTab() {
+    const has = what => state.files.some(file => file.has[what]);
+    return has("allocations") && !has("spans") ? "memory" : "span";
+}
+
 async function start() {
     startDrawing();
     const { files, generation } = await ask("trace");
     state.files = files;
+    state.firstTab = firstTab();
     const view = readAddress(location.hash) ?? initialView();
     applyTheme();
     fillFields();

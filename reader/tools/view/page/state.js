@@ -15,7 +15,7 @@ export const state = {
     collapsed: new Set(), order: [],
     bookmarks: [], // {b, e, note}
     shifts: [0, 0], anchor: null, // offset of each file; the span that the next one is aligned with
-    theme: "auto", tab: "span", table: {},
+    theme: "auto", tab: "span", firstTab: "span", table: {},
 };
 
 // ---- Listeners ----
