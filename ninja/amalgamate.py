@@ -28,6 +28,7 @@ HEADER_TOP = """/*
  * tracebed.h: tracebed's writing library, version {version}, for programs that compile tracebed.c themselves:
  *
  *     cc prog.c tracebed.c -o prog
+ *     cc -c tracebed.c && c++ prog.cpp tracebed.o -o prog
  *
  * tracebed.hpp adds what only C++17 can do. Define TBED_RTL_LOGFILE before including this header to get the original
  * names of RTL_LOGFILE's macros too.
@@ -57,6 +58,9 @@ SOURCE_TOP = """/*
  *
 {licence}
  */
+#ifdef __cplusplus
+#error "tracebed.c is C: compile it by itself with 'cc -c tracebed.c', and link tracebed.o to the C++ program"
+#else
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
 #endif
@@ -67,11 +71,16 @@ SOURCE_TOP = """/*
 
 /* Not every function of the inner headers is called. */
 #pragma GCC diagnostic ignored "-Wunused-function"
+/* Each name was chosen in a file of its own. */
+#pragma GCC diagnostic ignored "-Wshadow"
 /* gcc's ThreadSanitizer does not know fences: it may report a race where one orders two accesses, and warns of that. */
 #if defined(__SANITIZE_THREAD__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wtsan"
 #endif
 
+"""
+SOURCE_END = """
+#endif
 """
 
 
@@ -240,7 +249,7 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "tracebed.h").write_text(HEADER_TOP.format(**told) + about_includes(header), encoding="utf-8")
     (folder / "tracebed.hpp").write_text(CPP_TOP.format(**told) + about_includes(cpp), encoding="utf-8")
-    (folder / "tracebed.c").write_text(SOURCE_TOP.format(**told) + source, encoding="utf-8")
+    (folder / "tracebed.c").write_text(SOURCE_TOP.format(**told) + source + SOURCE_END, encoding="utf-8")
     print(folder / "tracebed.c", folder / "tracebed.h", folder / "tracebed.hpp")
 
 

@@ -11,11 +11,12 @@ SPDX-License-Identifier: MIT
 """
 
 import re
+import subprocess
 import sys
 
 from cases import BUILD, ROOT, TRACEBED, Failure, includes, need, output_of, run_all
 
-STRICT = ["-Wall", "-Wextra", "-Werror"]
+STRICT = ["-Wall", "-Wextra", "-Wshadow", "-Werror"]
 C = [("gcc", "c11"), ("gcc", "c17"), ("gcc", "gnu17"), ("clang", "c11"), ("clang", "c17"), ("clang", "gnu17")]
 CPP = [("g++", "gcc"), ("clang++", "clang")]
 
@@ -162,6 +163,15 @@ def test_cpp(folder):
         output_of(folder, cpp, "-std=c++17", *STRICT, "prog.cpp", "tracebed.o", "-o", "prog")
         output_of(folder, "./prog")
         expect(folder, "run.tbed", 16, {"inner first": 2, "inner second": 2, "traced first": 1, "traced second": 1})
+
+
+def test_compiled_as_cpp_it_says_what_to_do(folder):
+    make(folder)
+    for cpp, _ in CPP:
+        run = subprocess.run([cpp, "-x", "c++", "-c", "tracebed.c"], cwd=folder,
+                             capture_output=True, text=True)
+        errors = [line for line in run.stderr.splitlines() if "error:" in line]
+        need(run.returncode != 0 and len(errors) == 1 and "cc -c tracebed.c" in errors[0], run.stderr)
 
 
 def test_beside_the_library(folder):

@@ -79,7 +79,7 @@ def test_cpp17(folder):
 
 
 def test_cpp20(folder):
-    compile_and_run(folder, "cpp20", "squares20.cpp", "g++", "-std=c++20")
+    compile_and_run(folder, "cpp20", "squares20.cpp", "g++", "-std=c++20", "-Wold-style-cast", "-Wuseless-cast", "-Wzero-as-null-pointer-constant")
 
 
 def test_pkg_config(folder):
