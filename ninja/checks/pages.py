@@ -100,6 +100,7 @@ def needs(environment):
         (r"^tracebed sql \S+ *(#|$)", "a terminal, in which a test of its own runs it", False),
         ("tracebed tui ", "a terminal, in which its own test runs it", False),
         ("(?i)ruby", "Ruby and its headers", has["ruby"]),
+        ("^cmake ", "CMake", shutil.which("cmake")),
         ("^g[+][+] ", "g++", shutil.which("g++")),
         ("^sqlite3 ", "sqlite3", shutil.which("sqlite3") and os.path.exists(f"{prefix}/lib/tracebed/libtracebed-sqlite.so")),
         ("--off-cpu", "the kernel's permission", False),
