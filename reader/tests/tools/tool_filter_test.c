@@ -186,8 +186,12 @@ static void a_part_without_events_is_empty(void **state)
 {
     const char *path = make_parts("empty.tbed");
     (void)state;
-    EXPECT(0, "Nothing to report", "", "report", "-b", "2", path);
-    EXPECT(0, NULL, "empty.tbed: no spans\n", "tree", "-b", "2", path);
+    EXPECT(0, "Nothing to report: no spans, no allocations in the chosen part", "", "report", "-b", "2",
+           path);
+    EXPECT(0, NULL, "no spans in the chosen part", "tree", "-b", "2", path);
+    EXPECT(0, NULL, "no spans in the chosen part", "tree", "--calls", "-n", "nothing", path);
+    EXPECT(0, "the 0 slowest of 0 calls", "no spans in the chosen part", "slowest", path, "nothing");
+    EXPECT(2, "", "slowest: FILE comes before NAME", "slowest", "nothing", path);
     EXPECT(0, "", "no spans to draw", "flame", "--folded", "-b", "2h", path);
     EXPECT(0, "", "", "dump", "-b", "2000000h", path);
     EXPECT(0, "\"rows\":[]", "", "diff", "--json", "-b", "2", path, path);

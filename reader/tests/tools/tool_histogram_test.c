@@ -98,7 +98,9 @@ static void wrong_usage_is_refused(void **state)
     EXPECT(2, "", "only one FILE can be standard input", "histogram", "load", "-", "-");
     EXPECT(2, "", "--rows takes a number", "histogram", "--rows=0", "load", path);
     EXPECT(2, "", "histogram: NAME: invalid regular expression '('", "histogram", "(", path);
-    EXPECT(0, ": 0 calls\n", "", "histogram", "nothing", path);
+    EXPECT(2, "", "missing NAME operand", "histogram", path);
+    EXPECT(2, "", "histogram: NAME comes before FILE", "histogram", path, "load");
+    EXPECT(0, ": 0 calls\n", "no spans in the chosen part", "histogram", "nothing", path);
 }
 
 int main(void)

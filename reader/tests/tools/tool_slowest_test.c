@@ -87,7 +87,7 @@ static void a_filter_cuts_calls(void **state)
            "parse");
     EXPECT(0, "the 2 slowest of 2 calls\n\n     3.00 us  lex\n", "", "slowest", "--inside=parse", "-n", "lex",
            path);
-    EXPECT(0, "the 0 slowest of 0 calls\n\n", ": no spans\n", "slowest", path, "nothing");
+    EXPECT(0, "the 0 slowest of 0 calls\n\n", "no spans in the chosen part", "slowest", path, "nothing");
 }
 
 static void json_has_what_the_text_has(void **state)

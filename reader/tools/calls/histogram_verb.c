@@ -93,7 +93,11 @@ static int parse(int argc, char **argv, struct histogram *histogram)
         return exit;
     size_t count = (size_t)(argc - optind);
     if (count < 2)
-        return tool_usage(&tool_verb_histogram, count < 1 ? "missing NAME operand" : "missing FILE operand");
+        return tool_usage(&tool_verb_histogram, count < 1 || query_is_file(argv[optind])
+                                                    ? "missing NAME operand"
+                                                    : "missing FILE operand");
+    if (query_is_file(argv[optind]) && !query_is_file(argv[optind + 1]))
+        return tool_usage(&tool_verb_histogram, "NAME comes before FILE");
     if (count > 1 + SIDES_MAX)
         return tool_usage(&tool_verb_histogram, "too many FILE operands");
     if (count == 3 && strcmp(argv[optind + 1], "-") == 0 && strcmp(argv[optind + 2], "-") == 0)
@@ -263,8 +267,10 @@ static void put_text(const struct histogram *histogram)
         first++;
     while (end > first && is_empty(histogram, end - 1))
         end--;
-    if (first == end)
+    if (first == end) {
+        tool_filter_tell_no_spans(&histogram->query.filter, histogram->sides[0].trace.path);
         return;
+    }
     printf("\n%s%12s", tool_bold(), "from");
     for (size_t i = 0; i < histogram->side_count; i++)
         printf(" %12s %7s %7s", "calls", "%", "time");

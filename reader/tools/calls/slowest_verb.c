@@ -441,6 +441,8 @@ static void print_text(struct slowest *slowest, const struct table *table)
            slowest->count == 1 ? "" : " ", title_of(slowest->options.order),
            tool_format_count(total, slowest->total), slowest->total == 1 ? "" : "s");
     put_step(slowest);
+    if (slowest->total == 0)
+        tool_filter_tell_no_spans(&slowest->query.filter, path);
     if (slowest->query.columns.count > 0) {
         table_print_text(table, &slowest->query.columns);
         return;
@@ -448,8 +450,6 @@ static void print_text(struct slowest *slowest, const struct table *table)
     putchar('\n');
     for (size_t i = 0; slowest->status == TBED_OK && i < table->count && !tool_output_failed(); i++)
         slowest->status = put_call(slowest, table->rows[i]);
-    if (slowest->total == 0)
-        tool_tell_no_spans(path);
 }
 
 static void print(struct slowest *slowest)

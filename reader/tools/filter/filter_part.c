@@ -25,6 +25,14 @@ static void put_duration(const struct tbed_reader *reader, const struct tbed_tra
     fputs(tool_format_time(buffer, ns, tbed_tick_span_to_ns(reader, info->resolution_ticks)), stdout);
 }
 
+void tool_filter_tell_no_spans(const struct tool_filter *filter, const char *path)
+{
+    fflush(stdout);
+    tool_complain(tool_filter_is_given(filter) ? "%s: no spans in the chosen part" : "%s: no spans",
+                  tool_path(path));
+    tool_hint("Run 'tracebed report' to see all of its contents.");
+}
+
 void tool_filter_put_time(const struct tool_filter *filter, const struct tbed_reader *reader,
                           const struct tbed_trace_info *info)
 {

@@ -89,6 +89,9 @@ bool tool_filter_asks_for_labels(const struct tool_filter *filter);
 
 bool tool_filter_is_given(const struct tool_filter *filter);
 
+/* Says, on standard error, why there is no span to show. */
+void tool_filter_tell_no_spans(const struct tool_filter *filter, const char *path);
+
 /*
  * Makes the filter for a trace, which replaces that for another. 'places' names code; it is prepared if names matter.
  * Returns -1, or the exit status after a complaint.

@@ -57,6 +57,8 @@ enum {
 int query_option_next(struct query *query, int argc, char **argv, const char *shorts,
                       const struct option *longs, int *exit_ret);
 
+bool query_is_file(const char *operand); /* there is one of this name */
+
 /*
  * Takes the operands FILE [NAME]: FILE is 'argv[optind]', NAME chooses among 'names'; NULL: there is none. Returns -1, or
  * the exit status after a complaint.

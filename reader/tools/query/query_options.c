@@ -6,6 +6,9 @@
 #define _GNU_SOURCE 1
 #include "reader/tools/query/query.h"
 
+#include <string.h>
+#include <sys/stat.h>
+
 static bool is_of_query(int option)
 {
     return option == 'j' || option == 's' ||
@@ -55,10 +58,19 @@ int query_option_next(struct query *query, int argc, char **argv, const char *sh
     return -1;
 }
 
+bool query_is_file(const char *operand)
+{
+    struct stat file;
+    return stat(operand, &file) == 0 && !S_ISDIR(file.st_mode);
+}
+
 int query_take_operands(const struct query *query, int argc, char **argv, struct tool_filter *names)
 {
     int count = argc - optind, most = names != NULL ? 2 : 1;
     const char *wrong = count < 1 ? "missing FILE operand" : count > most ? "too many operands" : NULL;
+    if (wrong == NULL && count == 2 && query_is_file(argv[optind + 1]) && !query_is_file(argv[optind]) &&
+        strcmp(argv[optind], "-") != 0)
+        wrong = "FILE comes before NAME";
     if (wrong == NULL && count == 2)
         wrong = tool_filter_take_name(names, argv[optind + 1]);
     return wrong == NULL ? -1 : tool_usage(query->verb, wrong);

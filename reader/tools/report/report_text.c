@@ -230,6 +230,10 @@ void report_print_text(const struct report *report)
     put_table(report, REPORT_MESSAGES);
     report_over_time_text(report);
     put_allocations(report);
-    if (has_no_rows(report) && !(report->options->leaks && report->allocations != NULL))
-        fputs("Nothing to report: no spans, no allocations. 'tracebed dump' shows what there is.\n", stdout);
+    if (!has_no_rows(report) || (report->options->leaks && report->allocations != NULL))
+        return;
+    fputs("Nothing to report: no spans, no allocations", stdout);
+    puts(tool_filter_is_given(&report->options->filter)
+             ? " in the chosen part, or none with the chosen name. Without these options, all is shown."
+             : ". 'tracebed dump' shows what there is.");
 }

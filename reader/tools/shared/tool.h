@@ -219,9 +219,6 @@ void tool_print_odd(const struct tbed_import_report *report, const char *before)
  */
 void tool_tell_orphans(const char *path, const struct tbed_reader *reader);
 
-/* Says that there is nothing to show for a command that is about spans. */
-void tool_tell_no_spans(const char *path);
-
 /* Like tool_tell_damage(), for a foreign profile that was read without importing it. */
 struct tbed_statistics;
 void tool_tell_profile_damage(const char *path, const struct tbed_statistics *statistics);

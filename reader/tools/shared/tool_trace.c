@@ -197,10 +197,3 @@ const char *tool_drop_reason(unsigned cause)
     };
     return cause < sizeof reasons / sizeof reasons[0] ? reasons[cause] : NULL;
 }
-
-void tool_tell_no_spans(const char *path)
-{
-    fflush(stdout);
-    tool_complain("%s: no spans", tool_path(path));
-    tool_hint("Run 'tracebed report' to see its contents.");
-}

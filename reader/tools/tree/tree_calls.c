@@ -219,7 +219,7 @@ static enum tbed_status put_all(struct calls *calls, struct tbed_json *json)
             put_thread(calls, &stream);
     }
     if (shown == 0 && json == NULL)
-        tool_tell_no_spans(calls->tree->path);
+        tool_filter_tell_no_spans(&calls->tree->filter, calls->tree->path);
     if (calls->unknown_count > 0 && json == NULL)
         tool_hint("%llu spans without a known begin are omitted.", (unsigned long long)calls->unknown_count);
     return status;

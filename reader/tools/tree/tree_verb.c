@@ -240,7 +240,7 @@ static void print_all(const struct tree *tree)
     printf("%10s %8s %10s %10s  %s\n", "total", "of all", "self", "count", "span");
     walk(tree, NULL);
     if (totals.span_count == 0)
-        tool_tell_no_spans(tree->path);
+        tool_filter_tell_no_spans(&tree->filter, tree->path);
     if (totals.folded_count > 0)
         tool_hint("There are too many paths; %llu spans on the shortest are in '<other>'.",
                   (unsigned long long)totals.folded_count);

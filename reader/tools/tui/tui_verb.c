@@ -123,7 +123,7 @@ static int show_file(struct tui *tui)
     struct tbed_stacks_totals totals;
     tbed_stacks_totals(tui->stacks, &totals);
     if (totals.span_count == 0)
-        tool_tell_no_spans(tui->path);
+        tool_filter_tell_no_spans(&tui->filter, tui->path);
     else if ((exit = show(tui)) >= 0)
         return exit;
     tell_left_out(&totals);
