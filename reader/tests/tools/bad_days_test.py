@@ -50,7 +50,19 @@ def test_limit_of_the_address_space_is_named(folder):
 
 def test_trace_that_cannot_be_created(folder):
     said = run(folder, "record", "-o", "/nowhere/run.tbed", *TRUE, status=2)[1]
-    cases.need("cannot be opened: No such file or directory" in said and "-o FILE" in said, said)
+    cases.need("cannot be opened: No such file or directory\n  Its folder does not exist." in said, said)
+    said = run(folder, "record", "-o", "/sys/run.tbed", *TRUE, status=2)[1]
+    cases.need(re.search(r"cannot be opened: .*\n  Use -o FILE", said), said)
+
+
+def test_programs_that_are_none(folder):
+    said = run(folder, "record", "ls -l", status=127)[1]
+    cases.need("ls -l: not found\n  The program and its arguments are words of their own" in said, said)
+    said = run(folder, "record", "--stacks", "10", *TRUE, status=127)[1]
+    cases.need("10: not found\n  Is it the value of --stacks? That follows '=': --stacks=10\n" in said, said)
+    said = run(folder, "record", "--stacks", "no-such-program", status=127)[1]
+    cases.need("no-such-program: not found" in said, said)
+    cases.need("=" not in run(folder, "record", "--stacks", "--", "none", status=127)[1], "advice after '--'")
 
 
 def test_copy_that_ended_early(folder):
@@ -61,6 +73,14 @@ def test_copy_that_ended_early(folder):
     cases.need(said[1] == f"  The file is cut: it has {5 << 16:,} of {len(whole):,} bytes. Is the copy complete?", said)
     (folder / "long.tbed").write_bytes(whole + bytes(1 << 16))
     cases.need("is cut" not in run(folder, "report", "long.tbed", status=1)[1], "the file is too long, not cut")
+
+
+def test_the_usual_trace_is_suggested(folder):
+    cases.need("Did you mean" not in run(folder, "report", status=2)[1], "there is no trace")
+    run(folder, "record", *TRUE)
+    for verb in ("report", "tree", "info"):
+        said = run(folder, verb, status=2)[1]
+        cases.need(f"missing FILE operand\n  Did you mean 'tracebed {verb} run.tbed'?" in said, said)
 
 
 def test_options_in_the_wrong_place(folder):

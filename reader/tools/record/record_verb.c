@@ -312,15 +312,29 @@ static void complain(const char *name, const struct launch_program *program, con
                   is_told ? "" : program->path, what);
 }
 
-/* -1: it can be recorded. */
-static int check_program(const char *name, const struct options *options)
+/* Why there is no program argv[0]; argv[-1] is the word before it. */
+static void explain_missing(char **argv)
 {
+    static const char *const with_value[] = {"--stacks", "--args", "--libcalls", "--ruby"};
+    if (argv[0][0] != '\0' && strchr(argv[0], '/') == NULL && access(argv[0], X_OK) == 0)
+        tool_hint("This folder has one: ./%s", argv[0]);
+    if (strchr(argv[0], ' ') != NULL)
+        tool_hint(
+            "The program and its arguments are words of their own; a line for the shell is sh -c 'LINE'.");
+    for (size_t i = 0; i < sizeof with_value / sizeof with_value[0]; i++)
+        if (strcmp(argv[-1], with_value[i]) == 0)
+            tool_hint("Is it the value of %s? That follows '=': %s=%s", argv[-1], argv[-1], argv[0]);
+}
+
+/* -1: it can be recorded. */
+static int check_program(char **argv, const struct options *options)
+{
+    const char *name = argv[0];
     struct launch_program program;
     switch (launch_program_check(name, true, &program)) {
     case LAUNCH_MISSING:
         complain(name, &program, "not found");
-        if (name[0] != '\0' && strchr(name, '/') == NULL && access(name, X_OK) == 0)
-            tool_hint("This folder has one: ./%s", name);
+        explain_missing(argv);
         return RECORD_NOT_FOUND;
     case LAUNCH_NOT_ALLOWED:
         complain(name, &program, "cannot be executed");
@@ -379,6 +393,8 @@ static bool cannot_create(const struct options *options, const struct tbed_error
     tool_complain_error(options->output, error);
     if (error->status == TBED_ERR_EXISTS)
         tool_hint("It is not a trace. Use -f to replace it, or -o FILE to write another file.");
+    else if (error->status == TBED_ERR_OPEN && error->system_errno == ENOENT)
+        tool_hint("Its folder does not exist.");
     else if (error->status == TBED_ERR_OPEN)
         tool_hint("Use -o FILE to write it elsewhere.");
     return false;
@@ -517,7 +533,7 @@ static int run(int argc, char **argv)
     if (result >= 0)
         return result;
     argv += optind;
-    result = check_program(argv[0], &options);
+    result = check_program(argv, &options);
     if (result >= 0)
         return result;
     if (!record_functions_begin(&options.functions))

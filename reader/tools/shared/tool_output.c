@@ -21,6 +21,7 @@
 
 #define COLUMNS_MAX   10000
 #define OUTPUT_NBYTES (256u << 10)
+#define USUAL_TRACE   "run.tbed" /* as 'record' without -o makes it */
 
 static volatile sig_atomic_t pipe_is_broken;
 static int output_errno;
@@ -249,6 +250,8 @@ int tool_usage(const struct tool_verb *verb, const char *message)
         tool_complain("%s: %s, not '%s'", verb->name, message, optarg);
     else if (message != NULL)
         tool_complain("%s: %s", verb->name, message);
+    if (message != NULL && strcmp(message, "missing FILE operand") == 0 && access(USUAL_TRACE, R_OK) == 0)
+        tool_hint("Did you mean 'tracebed %s %s'?", verb->name, USUAL_TRACE);
     tool_hint("Run 'tracebed %s -h' for help.", verb->name);
     return TOOL_TROUBLE;
 }
