@@ -98,6 +98,12 @@ def test_large_counters_have_all_their_digits(folder):
     cases.need(all(value.isdigit() for value in values) and int(values[2]) > 1_000_000, line)
 
 
+def test_one_more_row_is_singular(folder):
+    run(folder, "record", "sh", "-c", "true | true")
+    shown = run(folder, "report", "--limit=2", "run.tbed")[0]
+    cases.need("1 more process; --limit=3 shows all" in shown and "more sites;" in shown, shown)
+
+
 def test_leaks_without_stacks_say_how_to_get_them(folder):
     run(folder, "record", *ALLOCATES)
     run(folder, "record", "--stacks", "-o", "stacks.tbed", *ALLOCATES)

@@ -420,7 +420,7 @@ static void runs_are_sorted_as_asked(void **state)
     IN_ORDER(run.out, "label, by invocations\n",
              "          1          1    100.0 %          1          0          2  flaky  [in 2 of 3 runs, "
              "count 0 to 2]\n",
-             "          1 more labels; --limit=2 shows all\n");
+             "          1 more label; --limit=2 shows all\n");
     end_run(&run);
     run = RUN("aggregate", "--percent-above=10", paths[0], paths[2]);
     assert_silent_on(run.out, "flaky");

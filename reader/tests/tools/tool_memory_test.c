@@ -33,7 +33,7 @@ static void leaks_are_sorted_by_bytes(void **state)
     assert_silent_on(run.out, "process");
     assert_says(run.out, "leaks.tbed: 5 allocation events in ");
     end_run(&run);
-    EXPECT(0, "more leaks; --limit=2", "", "report", "--leaks", "-l1", path);
+    EXPECT(0, "1 more leak; --limit=2", "", "report", "--leaks", "-l1", path);
     EXPECT(0, "  site\n", "", "report", "--leaks", "--by=site", path);
     EXPECT(0, "\r\nload,1000\r\nparse,300\r\n", "", "report", "--leaks", "--csv", "--columns=name,bytes",
            path);

@@ -334,12 +334,25 @@ static void put_left_out(const struct layout *layout)
     printf("; see --columns%s\n", tool_plain());
 }
 
+/* The length of "span" in "spans", of "process" in "processes". */
+static size_t singular_nbytes(const char *plural)
+{
+    size_t nbytes = strlen(plural);
+    bool has_es =
+        nbytes > 4 && (strcmp(plural + nbytes - 4, "sses") == 0 || strcmp(plural + nbytes - 4, "ches") == 0);
+    return nbytes - (has_es ? 2 : 1);
+}
+
 static void put_rest(const struct table *table)
 {
     char left[32];
-    if (table->shown < table->count)
-        printf("%s%*s more %s; --limit=%zu shows all%s\n", tool_dim(), COLUMN_WIDTH,
-               tool_format_count(left, table->count - table->shown), table->what, table->count, tool_plain());
+    size_t count = table->count - table->shown;
+    if (table->shown >= table->count)
+        return;
+    printf("%s%*s more %.*s; --limit=%zu shows all%s\n", tool_dim(), COLUMN_WIDTH,
+           tool_format_count(left, count),
+           (int)(count == 1 ? singular_nbytes(table->what) : strlen(table->what)), table->what, table->count,
+           tool_plain());
 }
 
 void table_print_text(const struct table *table, const struct table_keys *columns)
