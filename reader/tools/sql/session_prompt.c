@@ -253,7 +253,7 @@ int session_prompt(struct session *session)
     bool goes_on = true;
     open_editor(session);
     session_take_interrupts(session->db);
-    printf("SQL over the map; .help lists commands, .tables the tables.\n");
+    printf("A statement in SQL ends with ';'. '.help' lists the commands, '.tables' the tables.\n");
     while (goes_on && (line = read_line(text.nbytes > 0 ? "   ...> " : "tracebed> ")) != NULL) {
         goes_on = take_line(session, &text, line);
         session->result_count = 0;
