@@ -145,7 +145,9 @@ static int make(struct making *making)
         enum tbed_status status =
             html_trace_open(&trace, making->view, i, &why) ? TBED_OK : TBED_ERR_ARGUMENT;
         if (status == TBED_OK) {
+            tool_progress_begin(making->view->traces[i].reader, false);
             status = add_trace(&trace, &making->page, share);
+            tool_progress_end();
             why = tbed_status_text(status);
         }
         int exit = status == TBED_OK ? -1 : complain(making, i, status, why);
