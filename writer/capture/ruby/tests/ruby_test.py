@@ -855,7 +855,7 @@ refused(ArgumentError) { Tracebed.start("a.tbed", allocations: :some) }
 refused(ArgumentError) { Tracebed.start("a.tbed", clock: :hpet) }
 abort "no place" unless refused(Tracebed::Error) { Tracebed.start("no/such/place.tbed") }.include?("no/such/place.tbed")
 abort "value" unless Tracebed.start("a.tbed") { 7 } == 7
-abort "kept" unless refused(Tracebed::Error) { Tracebed.start("a.tbed") }.include?("exists")
+abort "kept" unless refused(Tracebed::Error) { Tracebed.start("a.tbed") }.end_with?("exists already; overwrite: true replaces a trace, join: true appends to it")
 Tracebed.start("a.tbed", overwrite: true)
 abort "twice" unless refused(Tracebed::Error) { Tracebed.start("b.tbed") }.include?("under way")
 abort "recording" unless Tracebed.recording?
