@@ -111,7 +111,8 @@ static void open_writer(const char *path, VALUE options)
         rb_raise(error_class, "%s: %s: %s", path, tbed_status_text(error.status),
                  strerror(error.system_errno));
     rb_raise(error_class, "%s: %s%s", path, tbed_status_text(error.status),
-             error.status == TBED_ERR_EXISTS ? "; overwrite: true replaces a trace, join: true appends to it" : "");
+             error.status == TBED_ERR_EXISTS ? "; overwrite: true replaces a trace, join: true appends to it"
+                                             : "");
 }
 
 /* Tracebed.open_trace(path, options); lib/tracebed.rb has checked the options. */
