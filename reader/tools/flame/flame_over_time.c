@@ -6,6 +6,7 @@
  */
 #include "reader/tools/flame/flame.h"
 
+#include <math.h>
 #include <string.h>
 
 #define WIDTH       1200
@@ -67,7 +68,7 @@ static void put_time(const struct chart *chart, double time)
 {
     char figure[32];
     if (chart->flame->info.clock == TBED_CLOCK_USER)
-        fputs(tool_format_count(figure, (uint64_t)time), chart->flame->out);
+        fputs(tool_format_count(figure, time < 0x1p64 ? (uint64_t)time : UINT64_MAX), chart->flame->out);
     else
         fputs(tool_format_ns(figure, time), chart->flame->out);
 }
@@ -151,12 +152,12 @@ static void put_times(const struct chart *chart)
     double last = time_of(chart, part_at(chart, chart->part_count - 1));
     double part = chart->part_count > 1 ? (last - begin) / (double)(chart->part_count - 1) : 1;
     double length = part * (double)chart->part_count, step = round_step(length);
-    double index = (double)(uint64_t)(begin / step);
-    for (index += index * step < begin; index * step < begin + length; index++) {
-        double x = LEFT + (index * step - begin) / length * PLOT_WIDTH;
+    double first = ceil(begin / step);
+    for (unsigned i = 0; i <= TIMES && (first + i) * step < begin + length; i++) {
+        double time = (first + i) * step, x = LEFT + (time - begin) / length * PLOT_WIDTH;
         fprintf(out, "<path stroke=\"#999\" d=\"M%.1f,%d v5\"/><text class=\"s\" x=\"%.1f\" y=\"%d\">", x,
                 TOP + PLOT_HEIGHT, x, TOP + PLOT_HEIGHT + 20);
-        put_time(chart, index * step);
+        put_time(chart, time);
         fputs("</text>\n", out);
     }
 }
