@@ -8,6 +8,7 @@
 #include "reader/core/base/regular_file.h"
 #include "reader/symbols/process/symbol_worker.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -15,6 +16,7 @@
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -77,14 +79,15 @@ void tbed_symbol_jail_limit_time(unsigned seconds)
 /*
  * libdw opens files by itself: the separate parts of split debug information, and what a dwz link refers to. Their paths
  * are those of the debug file, which may name a FIFO or a device. So an open() that does not say O_NONBLOCK or O_PATH,
- * which none of our own lacks, arrives here, and is done as all others are.
+ * which none of our own lacks, arrives here, and is done as all others are. It is the call openat, or in musl's library
+ * open, where the kernel has that.
  */
 #if defined(__x86_64__)
-#define RESULT(context)   ((context)->uc_mcontext.gregs[REG_RAX])
-#define ARGUMENT(context) ((context)->uc_mcontext.gregs[REG_RSI])
+#define RESULT(context)       ((context)->uc_mcontext.gregs[REG_RAX])
+#define PATH(context, number) ((context)->uc_mcontext.gregs[(number) == __NR_open ? REG_RDI : REG_RSI])
 #elif defined(__aarch64__)
-#define RESULT(context)   ((context)->uc_mcontext.regs[0])
-#define ARGUMENT(context) ((context)->uc_mcontext.regs[1])
+#define RESULT(context)       ((context)->uc_mcontext.regs[0])
+#define PATH(context, number) ((context)->uc_mcontext.regs[1])
 #endif
 
 #ifdef RESULT
@@ -93,8 +96,8 @@ static void open_for_library(int number, siginfo_t *info, void *given)
     ucontext_t *context = given;
     int fd = -1, own_errno = errno;
     (void)number;
-    (void)info;
-    enum tbed_status status = tbed_regular_open((const char *)(uintptr_t)ARGUMENT(context), &fd);
+    const char *path = (const char *)(uintptr_t)PATH(context, info->si_syscall);
+    enum tbed_status status = tbed_regular_open(path, &fd);
     int failure = status == TBED_ERR_OPEN ? errno : EACCES;
     RESULT(context) = status == TBED_OK ? fd : -failure;
     errno = own_errno;
@@ -115,6 +118,13 @@ static void deny_calls(void)
 #ifdef OWN_ARCHITECTURE
 #define DENY(call) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##call, 0, 1), REFUSE
 #define REFUSE     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
+/* Files are opened for reading only, and after a look at their type. O_ACCMODE has O_PATH in it where musl defines it. */
+#define LOOK(call, flags)                                                                                    \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##call, 0, 6),                                                  \
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[flags])),                      \
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC, 0, 1), REFUSE,           \
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_NONBLOCK | O_PATH, 1, 0),                                     \
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, OWN_ARCHITECTURE, 1, 0),
@@ -146,7 +156,6 @@ static void deny_calls(void)
         DENY(truncate),
         DENY(io_uring_setup),
 #ifdef __NR_open
-        DENY(open),
         DENY(creat),
         DENY(unlink),
         DENY(rename),
@@ -158,14 +167,9 @@ static void deny_calls(void)
         DENY(rmdir),
         DENY(fork),
         DENY(vfork),
+        LOOK(open, 1),
 #endif
-        /* Files are opened for reading only, and after a look at their type. */
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_openat, 0, 5),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
-        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_ACCMODE | O_CREAT | O_TRUNC, 0, 1),
-        REFUSE,
-        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_NONBLOCK | O_PATH, 1, 0),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+        LOOK(openat, 2),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     look_at_opens();
@@ -173,6 +177,25 @@ static void deny_calls(void)
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 #endif
+}
+
+/* closefrom(), which not every C library has. */
+void tbed_symbol_jail_close(int first)
+{
+    struct dirent *entry;
+#ifdef SYS_close_range
+    if (syscall(SYS_close_range, first, ~0u, 0) == 0)
+        return;
+#endif
+    DIR *folder = opendir("/proc/self/fd");
+    if (folder == NULL)
+        _exit(1);
+    while ((entry = readdir(folder)) != NULL) {
+        int fd = atoi(entry->d_name);
+        if (fd >= first && fd != dirfd(folder))
+            close(fd);
+    }
+    closedir(folder);
 }
 
 void tbed_symbol_jail_enter(void)

@@ -30,7 +30,7 @@ static _Noreturn void become_worker(int fd, const char *debug_directories)
         dup2(null, standard);
     if (dup2(fd, 3) != 3)
         _exit(1);
-    closefrom(4);
+    tbed_symbol_jail_close(4);
     tbed_symbol_worker_run(3, debug_directories);
 }
 

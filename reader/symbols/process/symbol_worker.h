@@ -76,6 +76,9 @@ void tbed_symbol_worker_forget(void);
 /* symbol_jail.c: permanently gives up everything that reading files does not need. */
 void tbed_symbol_jail_enter(void);
 
+/* symbol_jail.c: closes all descriptors from 'first' on, or ends the process. */
+void tbed_symbol_jail_close(int first);
+
 /* symbol_jail.c: limits the processor time of the next request. */
 void tbed_symbol_jail_limit_time(unsigned seconds);
 

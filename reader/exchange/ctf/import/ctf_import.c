@@ -9,6 +9,7 @@
 #include "reader/exchange/ctf/import/ctf_shadow.h"
 #include "reader/exchange/shared/import_trace.h"
 #include "reader/exchange/shared/new_file.h"
+#include "reader/symbols/process/symbol_worker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -50,7 +51,7 @@ static _Noreturn void become_worker(const struct ctf_folder *folder, int fd)
         dup2(null, standard);
     if (dup2(fd, 3) != 3)
         _exit(1);
-    closefrom(4);
+    tbed_symbol_jail_close(4);
     tbed_ctf_worker_run(folder, 3);
 }
 
