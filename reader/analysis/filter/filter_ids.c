@@ -4,7 +4,6 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#define _GNU_SOURCE 1
 #include "reader/analysis/filter/filter_ids.h"
 #include "reader/analysis/filter/filter.h"
 #include "reader/analysis/filter/filter_missed.h"
@@ -53,6 +52,7 @@ static bool name_place(const struct tbed_filter *filter, uint32_t id, struct tbe
     }
     const char *separator = memchr(label->text, SEPARATOR, nbytes);
     label->nbytes = separator != NULL ? (size_t)(separator - label->text) : nbytes;
+    label->text[label->nbytes] = '\0';
     return true;
 }
 
@@ -71,13 +71,11 @@ static bool label_make(const struct tbed_filter *filter, uint32_t id, struct tbe
     return tbed_label_make_row(&strings, id, label);
 }
 
-static bool has_match(const struct filter_patterns *patterns, const char *text, size_t nbytes)
+static bool has_match(const struct filter_patterns *patterns, const char *text)
 {
-    for (size_t i = 0; i < patterns->count; i++) {
-        regmatch_t part = {.rm_so = 0, .rm_eo = (regoff_t)nbytes};
-        if (regexec(&patterns->items[i], text, 1, &part, REG_STARTEND) == 0)
+    for (size_t i = 0; i < patterns->count; i++)
+        if (regexec(&patterns->items[i], text, 0, NULL, 0) == 0)
             return true;
-    }
     return false;
 }
 
@@ -120,8 +118,8 @@ static bool answer(struct tbed_filter *filter, enum filter_question question, ui
 {
     switch (question) {
     case FILTER_NAME:
-        return (filter->names.count == 0 || has_match(&filter->names, label->text, label->nbytes)) &&
-               !has_match(&filter->excluded, label->text, label->nbytes);
+        return (filter->names.count == 0 || has_match(&filter->names, label->text)) &&
+               !has_match(&filter->excluded, label->text);
     case FILTER_CATEGORY:
         return has_text(&filter->categories, label, false);
     default:

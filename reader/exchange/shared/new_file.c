@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -224,6 +225,20 @@ bool tbed_new_file_name(struct new_file *file)
 }
 
 /* ---- Closing ---- */
+
+#ifndef RENAME_NOREPLACE /* musl has neither the constants nor the function */
+#define RENAME_NOREPLACE 1u
+#define RENAME_EXCHANGE  2u
+static int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
+{
+    return (int)syscall(SYS_renameat2, from_folder, from, to_folder, to, flags);
+}
+#endif
+
+bool tbed_new_file_exchange(struct new_file *file)
+{
+    return renameat2(AT_FDCWD, file->work, AT_FDCWD, file->path, RENAME_EXCHANGE) == 0;
+}
 
 static bool appear(struct new_file *file)
 {

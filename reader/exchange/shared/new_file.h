@@ -39,6 +39,9 @@ enum tbed_status tbed_new_file_open(const char *path, bool overwrite, unsigned m
 /* Gives the unfinished file a temporary name, for code that needs a path: 'work'. False, with errno, if that fails. */
 bool tbed_new_file_name(struct new_file *file);
 
+/* Exchanges the temporary name, which it must have, with 'path', which must exist. False, with errno, if that fails. */
+bool tbed_new_file_exchange(struct new_file *file);
+
 /* Gives the complete file its name. Closes it in any case. Errors: ERR_EXISTS, ERR_WRITE. */
 enum tbed_status tbed_new_file_commit(struct new_file *file, struct tbed_error *error_ret);
 

@@ -37,12 +37,12 @@ static bool is_closed(int fd)
 }
 
 /* Puts the packed file in the place of the plain one, if that is still there. The new file is closed. */
-static enum tbed_status take_place(struct new_file *file, const char *path, struct tbed_error *error)
+static enum tbed_status take_place(struct new_file *file, struct tbed_error *error)
 {
     enum tbed_status status = TBED_OK;
     if (fsync(file->fd) != 0 || !tbed_new_file_name(file))
         status = tbed_exchange_fail(error, TBED_ERR_WRITE);
-    else if (renameat2(AT_FDCWD, file->work, AT_FDCWD, path, RENAME_EXCHANGE) != 0 && errno != ENOENT)
+    else if (!tbed_new_file_exchange(file) && errno != ENOENT)
         status = tbed_exchange_fail(error, TBED_ERR_WRITE);
     tbed_new_file_abandon(file); /* its name is now the plain file's */
     return status;
@@ -57,7 +57,7 @@ static void pack_open_file(int fd, const char *path)
     if (status == TBED_OK) {
         status = tbed_trace_pack(fd, file.fd, 1, &report, &error);
         if (status == TBED_OK)
-            status = take_place(&file, path, &error);
+            status = take_place(&file, &error);
         else
             tbed_new_file_abandon(&file);
     }

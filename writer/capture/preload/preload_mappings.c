@@ -76,10 +76,12 @@ EXPORTED void *mmap(void *address, size_t nbytes, int protection, int flags, int
     return map(address, nbytes, protection, flags, fd, offset, FRAME);
 }
 
+#ifdef __GLIBC__ /* musl has one function of two names */
 EXPORTED void *mmap64(void *address, size_t nbytes, int protection, int flags, int fd, off64_t offset)
 {
     return map(address, nbytes, protection, flags, fd, offset, FRAME);
 }
+#endif
 
 EXPORTED int munmap(void *address, size_t nbytes)
 {

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "writer/base/sandbox_state.h"
@@ -120,6 +121,16 @@ static uint64_t hash_text(const char *text)
     return hash;
 }
 
+/* musl's loader is its C library; it is found where the kernel has put it. */
+static ElfW(Addr) loader_base(void)
+{
+#ifdef __GLIBC__
+    return _r_debug.r_ldbase;
+#else
+    return getauxval(AT_BASE);
+#endif
+}
+
 bool preload_module_read(const struct dl_phdr_info *info, struct preload_module *module_ret)
 {
     uint64_t start, end;
@@ -132,7 +143,7 @@ bool preload_module_read(const struct dl_phdr_info *info, struct preload_module 
         .name = info->dlpi_name,
         .name_hash = hash_text(info->dlpi_name != NULL ? info->dlpi_name : ""),
         .first_id = PRELOAD_NOT_REGISTERED,
-        .is_linker = info->dlpi_addr == _r_debug.r_ldbase,
+        .is_linker = info->dlpi_addr == loader_base(),
     };
     read_build_id(info, module_ret);
     find_frames(info, module_ret);

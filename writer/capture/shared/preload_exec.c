@@ -135,7 +135,11 @@ FIND(execv)
 FIND(execvp)
 FIND(execvpe)
 FIND(fexecve)
+#ifdef __GLIBC__
 FIND(execveat)
+#else /* musl has only the system call */
+static void find_execveat(void) {}
+#endif
 FIND(posix_spawn)
 FIND(posix_spawnp)
 
@@ -203,11 +207,13 @@ EXPORTED int fexecve(int fd, char *const *arguments, char *const *environment)
     EXEC(path_of(fd, "", path), false, environment, fexecve, fd, arguments, environment);
 }
 
+#ifdef __GLIBC__
 EXPORTED int execveat(int fd, const char *below, char *const *arguments, char *const *environment, int flags)
 {
     char path[PATH_MAX];
     EXEC(path_of(fd, below, path), false, environment, execveat, fd, below, arguments, environment, flags);
 }
+#endif
 
 /* The arguments of execl() and its like as an array. */
 #define COLLECT(arguments, first, rest)                                                                      \

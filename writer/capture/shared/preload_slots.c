@@ -162,8 +162,11 @@ void preload_pointers_each(const struct dl_phdr_info *info,
 
 static uintptr_t look_up(const struct preload_slot *slot, void *scope)
 {
-    void *found = slot->version != NULL ? dlvsym(scope, slot->name, slot->version) : dlsym(scope, slot->name);
-    return (uintptr_t)found;
+#ifdef __GLIBC__ /* musl ignores versions */
+    if (slot->version != NULL)
+        return (uintptr_t)dlvsym(scope, slot->name, slot->version);
+#endif
+    return (uintptr_t)dlsym(scope, slot->name);
 }
 
 /* What is found in the module itself is its entry for the address of another module's function. */
