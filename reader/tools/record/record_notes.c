@@ -52,6 +52,7 @@ static const char *reason_of(unsigned kind)
     static const char *const reasons[LAUNCH_NOTE_KIND_COUNT] = {
         [LAUNCH_NOTE_STATIC] = "statically linked",
         [LAUNCH_NOTE_OTHER_MACHINE] = "built for another architecture",
+        [LAUNCH_NOTE_OTHER_LIBRARY] = "built for another C library",
         [LAUNCH_NOTE_PRIVILEGED] = "setuid, setgid or with capabilities",
         [LAUNCH_NOTE_ENVIRONMENT] = "started without LD_PRELOAD in its environment",
         [LAUNCH_NOTE_SANDBOX] = "started inside a sandbox",

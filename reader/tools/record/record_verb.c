@@ -346,6 +346,11 @@ static int check_program(char **argv, const struct options *options)
     case LAUNCH_OTHER_MACHINE:
         complain(name, &program, "is built for another architecture");
         return TOOL_TROUBLE;
+    case LAUNCH_OTHER_LIBRARY:
+        complain(name, &program, "is built for another C library than this tracebed");
+        tool_hint(
+            "One of them is built for musl, the other for glibc: build tracebed for the program's as well.");
+        return TOOL_TROUBLE;
     case LAUNCH_FINE:
         break;
     }

@@ -20,6 +20,7 @@ enum launch_verdict {
     LAUNCH_NOT_ALLOWED, /* a directory, or not executable */
     LAUNCH_STATIC,      /* no dynamic loader runs in it */
     LAUNCH_OTHER_MACHINE,
+    LAUNCH_OTHER_LIBRARY, /* the C library is musl and ours is glibc, or the other way round */
 };
 
 struct launch_program {
@@ -57,6 +58,7 @@ enum launch_note_kind {
     LAUNCH_NOTE_NOT_STARTED, /* the recorder was loaded and could not begin; 'status' and 'system_errno' say why */
     LAUNCH_NOTE_STATIC,      /* the program cannot be preloaded into */
     LAUNCH_NOTE_OTHER_MACHINE,
+    LAUNCH_NOTE_OTHER_LIBRARY,
     LAUNCH_NOTE_PRIVILEGED,
     LAUNCH_NOTE_ENVIRONMENT, /* it was started without our environment */
     LAUNCH_NOTE_SANDBOX,     /* it was started inside a sandbox */

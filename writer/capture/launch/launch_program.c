@@ -33,6 +33,12 @@
 #define OUR_MACHINE EM_NONE /* nothing can be recorded here */
 #endif
 
+#ifdef __GLIBC__
+#define OUR_LIBRARY_IS_MUSL false
+#else
+#define OUR_LIBRARY_IS_MUSL true
+#endif
+
 /* ---- Searching PATH as execvp() does ---- */
 
 static enum launch_verdict look_at(const char *path)
@@ -81,6 +87,17 @@ static bool read_at(int fd, void *to, size_t nbytes, uint64_t offset)
     return pread(fd, to, nbytes, (off_t)offset) == (ssize_t)nbytes;
 }
 
+/* A process has one C library, which its loader belongs to, and the recorder needs the one that it was built for. */
+static enum launch_verdict check_loader(int fd, const ElfW(Phdr) * segment)
+{
+    char path[256] = "";
+    size_t nbytes = segment->p_filesz < sizeof path ? segment->p_filesz : sizeof path - 1;
+    if (!read_at(fd, path, nbytes, segment->p_offset))
+        return LAUNCH_FINE;
+    bool is_musl = strstr(path, "/ld-musl-") != NULL;
+    return is_musl == OUR_LIBRARY_IS_MUSL ? LAUNCH_FINE : LAUNCH_OTHER_LIBRARY;
+}
+
 static enum launch_verdict check_elf(int fd)
 {
     ElfW(Ehdr) header;
@@ -92,7 +109,7 @@ static enum launch_verdict check_elf(int fd)
         if (!read_at(fd, &segment, sizeof segment, header.e_phoff + i * header.e_phentsize))
             return LAUNCH_FINE;
         if (segment.p_type == PT_INTERP)
-            return LAUNCH_FINE;
+            return check_loader(fd, &segment);
     }
     return LAUNCH_STATIC;
 }

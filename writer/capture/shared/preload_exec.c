@@ -84,6 +84,8 @@ static enum launch_note_kind kind_of(const char *name, bool searches, char *cons
         return LAUNCH_NOTE_STATIC;
     case LAUNCH_OTHER_MACHINE:
         return LAUNCH_NOTE_OTHER_MACHINE;
+    case LAUNCH_OTHER_LIBRARY:
+        return LAUNCH_NOTE_OTHER_LIBRARY;
     case LAUNCH_FINE:
         if (program->is_privileged)
             return LAUNCH_NOTE_PRIVILEGED;

@@ -145,8 +145,8 @@ static void what_cannot_be_started_leaves_no_trace(void **state)
     assert_no_trace();
 }
 
-/* The same program, whose loader has been crossed out of its headers. */
-static void make_static(const char *from, const char *to)
+/* A copy of the program, and the header that names its loader. */
+static int open_copy(const char *from, const char *to, ElfW(Phdr) * segment_ret, off_t *at_ret)
 {
     char command[16384];
     ElfW(Ehdr) header;
@@ -155,14 +155,41 @@ static void make_static(const char *from, const char *to)
     int fd = open(to, O_RDWR);
     assert_true(pread(fd, &header, sizeof header, 0) == sizeof header);
     for (size_t i = 0; i < header.e_phnum; i++) {
-        ElfW(Phdr) segment;
-        off_t at = (off_t)(header.e_phoff + i * sizeof segment);
-        assert_true(pread(fd, &segment, sizeof segment, at) == sizeof segment);
-        if (segment.p_type != PT_INTERP)
-            continue;
-        segment.p_type = PT_NULL;
-        assert_true(pwrite(fd, &segment, sizeof segment, at) == sizeof segment);
+        *at_ret = (off_t)(header.e_phoff + i * sizeof *segment_ret);
+        assert_true(pread(fd, segment_ret, sizeof *segment_ret, *at_ret) == sizeof *segment_ret);
+        if (segment_ret->p_type == PT_INTERP)
+            return fd;
     }
+    fail();
+    return -1;
+}
+
+/* The same program, whose loader has been crossed out of its headers. */
+static void make_static(const char *from, const char *to)
+{
+    ElfW(Phdr) segment;
+    off_t at;
+    int fd = open_copy(from, to, &segment, &at);
+    segment.p_type = PT_NULL;
+    assert_true(pwrite(fd, &segment, sizeof segment, at) == sizeof segment);
+    close(fd);
+}
+
+#ifdef __GLIBC__
+#define OTHER_LOADER "/lib/ld-musl-any.so.1"
+#else
+#define OTHER_LOADER "/lib/ld-linux.so.2"
+#endif
+
+/* The same program, whose loader is another C library's. */
+static void make_other(const char *from, const char *to)
+{
+    ElfW(Phdr) segment;
+    off_t at;
+    int fd = open_copy(from, to, &segment, &at);
+    assert_true(segment.p_filesz >= sizeof OTHER_LOADER);
+    assert_true(pwrite(fd, OTHER_LOADER, sizeof OTHER_LOADER, (off_t)segment.p_offset) ==
+                sizeof OTHER_LOADER);
     close(fd);
 }
 
@@ -178,6 +205,14 @@ static void static_and_foreign_programs_are_refused(void **state)
     assert_true(pwrite(fd, &machine, sizeof machine, offsetof(ElfW(Ehdr), e_machine)) == sizeof machine);
     close(fd);
     RECORD(2, "./fixed: is built for another architecture", "./fixed");
+    assert_no_trace();
+}
+
+static void programs_of_another_c_library_are_refused(void **state)
+{
+    (void)state;
+    make_other(preload_path("preload_calls_helper"), in_folder("other"));
+    RECORD(2, "./other: is built for another C library", "./other");
     assert_no_trace();
 }
 
@@ -373,6 +408,7 @@ int main(void)
         cmocka_unit_test_setup(usage_is_told, set_up),
         cmocka_unit_test_setup(what_cannot_be_started_leaves_no_trace, set_up),
         cmocka_unit_test_setup(static_and_foreign_programs_are_refused, set_up),
+        cmocka_unit_test_setup(programs_of_another_c_library_are_refused, set_up),
         cmocka_unit_test_setup(scripts_are_recorded, set_up),
         cmocka_unit_test_setup(an_existing_trace_is_moved_unless_forced, set_up),
         cmocka_unit_test_setup(the_command_line_is_stored_only_when_asked, set_up),
