@@ -15,6 +15,24 @@
 
 /* ---- Parsing ---- */
 
+/* "+01", "+0100" or "+01:00", in seconds; strptime() knows it only with some C libraries. */
+static bool parse_offset(const char *text, long *offset_ret)
+{
+    char digits[5] = {text[1], '0', '0', '0'};
+    size_t nbytes = strlen(text), colon = nbytes == 6 && text[3] == ':';
+    if (nbytes != 3 && nbytes != 5 + colon)
+        return false;
+    digits[1] = text[2];
+    if (nbytes > 3)
+        memcpy(digits + 2, text + 3 + colon, 2);
+    int number = atoi(digits);
+    if (strspn(digits, "0123456789") != 4 || number > 1400 || number % 100 >= 60)
+        return false;
+    long seconds = (number / 100 * 60L + number % 100) * 60;
+    *offset_ret = text[0] == '-' ? -seconds : seconds;
+    return true;
+}
+
 /* "2026-11-22", "2026-11-22T10:15", "2026-11-22 10:15:00.25+01:00"; local time if there is no offset. */
 static bool parse_date(const char *text, long double *ns_ret)
 {
@@ -29,12 +47,12 @@ static bool parse_date(const char *text, long double *ns_ret)
     if (end == NULL)
         return false;
     long double fraction = *end == '.' ? strtold(end, &end) : 0;
-    struct tm offset = broken;
-    bool is_utc = *end == 'Z';
-    char *after = is_utc ? end + 1 : *end == '+' || *end == '-' ? strptime(end, "%z", &offset) : end;
-    if (after == NULL || *after != '\0')
+    long offset = 0;
+    bool is_local = *end == '\0', is_utc = strcmp(end, "Z") == 0;
+    bool has_offset = (*end == '+' || *end == '-') && parse_offset(end, &offset);
+    if (!is_local && !is_utc && !has_offset)
         return false;
-    time_t seconds = after == end ? mktime(&broken) : timegm(&broken) - (is_utc ? 0 : offset.tm_gmtoff);
+    time_t seconds = is_local ? mktime(&broken) : timegm(&broken) - offset;
     *ns_ret = ((long double)seconds + fraction) * 1e9L;
     return true;
 }

@@ -73,7 +73,13 @@ int tool_option_word(void)
 static int next_option(int argc, char **argv, const char *shorts, const struct option *longs)
 {
     int word = optind > 0 ? optind : 1;
-    int option = getopt_long(argc, argv, shorts, longs, NULL);
+    /* Where operands come in their places, musl's getopt_long() takes this one for the end of the options. */
+    bool is_input = shorts[0] == '-' && word < argc && strcmp(argv[word], "-") == 0;
+    if (is_input) {
+        optarg = argv[word];
+        optind = word + 1;
+    }
+    int option = is_input ? 1 : getopt_long(argc, argv, shorts, longs, NULL);
     word_read = option != -1 ? word : 0;
     if (word > default_words || option == -1 || option == '?' || optind == word + 1)
         return option;
