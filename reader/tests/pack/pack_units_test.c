@@ -308,7 +308,8 @@ static void a_unit_with_a_byte_too_many_is_refused(void **state)
         size_t nbytes;
         enum tbed_status status;
         unit.blocks[0][0] = (uint8_t)kind;
-        uint8_t *packed = realloc(unit_case_pack(&unit, &nbytes), nbytes + 1);
+        uint8_t *packed = unit_case_pack(&unit, &nbytes);
+        packed = realloc(packed, nbytes + 1);
         assert_non_null(packed);
         packed[nbytes] = 0;
         assert_false(unit_case_is(&unit, packed, nbytes + 1, &status));

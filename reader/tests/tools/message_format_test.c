@@ -138,8 +138,11 @@ static void say_odd(void)
     bool truth = true;
     enum { FIRST, SECOND } choice = SECOND;
     SAY("%.4s|%.*s|%.2s", bytes, 3, bytes, bytes);
+#ifdef __GLIBC__ /* as dump does; others print null pointers otherwise */
     SAY("%s|%.3s|%.6s|%10s", none, none, none, none);
     SAY("%p|%10p|%-10p", (void *)NULL, (void *)NULL, (void *)NULL);
+#endif
+    SAY("%s|%10s", none, none);
     SAY("%d %d %d %d", truth, choice, 'x', (short)-1);
     SAY("%.*s|%.*d", -1, "all of it", -5, 7);
     SAY("%Lf|%.3Le", 2.5L, -0.125L);

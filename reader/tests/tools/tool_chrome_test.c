@@ -300,6 +300,9 @@ static ssize_t refuse(void *cookie, const char *bytes, size_t nbytes)
 static void a_stream_that_refuses_without_an_errno_is_an_error(void **state)
 {
     (void)state;
+#ifndef __GLIBC__
+    skip(); /* musl's stream takes this for success */
+#endif
     static const cookie_io_functions_t functions = {.write = refuse};
     struct tbed_error error = {.status = TBED_OK};
     struct tbed_reader *reader;

@@ -183,9 +183,11 @@ EXPORTED void *valloc(size_t nbytes)
     return address;
 }
 
+#ifdef __GLIBC__
 EXPORTED void *pvalloc(size_t nbytes)
 {
     void *address = preload_real.pvalloc(nbytes);
     preload_record_alloc(TBED_FUNCTION_ALIGNED, address, nbytes, FRAME);
     return address;
 }
+#endif

@@ -120,6 +120,7 @@ handler bsd_signal(int number, handler wanted)
     return signal(number, wanted);
 }
 
+#ifdef __GLIBC__
 EXPORTED handler sysv_signal(int number, handler wanted)
 {
     if (real_sysv_signal == NULL)
@@ -135,6 +136,7 @@ EXPORTED handler __sysv_signal(int number, handler wanted)
 {
     return sysv_signal(number, wanted);
 }
+#endif
 
 /* ---- Masks ---- */
 

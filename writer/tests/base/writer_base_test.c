@@ -111,7 +111,11 @@ static void a_sandbox_has_4_mib_that_were_reserved(void **state)
 static void the_threads_number_is_known_without_a_call(void **state)
 {
     (void)state;
+#ifdef __GLIBC__
     assert_int_equal(tbed_thread_id_known(), gettid());
+#else
+    assert_int_equal(tbed_thread_id_known(), 0); /* unknown */
+#endif
 }
 
 /* ---- Locks ---- */

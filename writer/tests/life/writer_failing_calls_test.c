@@ -3,7 +3,7 @@
  * return an error and leave nothing half done. Everything recorded before and afterwards must be readable.
  *
  * Link with: -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=mmap,--wrap=open,--wrap=fstat,--wrap=ftruncate
- * Link with: -Wl,--wrap=fallocate,--wrap=flock,--wrap=renameat2,--wrap=linkat,--wrap=pread,--wrap=madvise,--wrap=msync
+ * Link with: -Wl,--wrap=fallocate,--wrap=flock,--wrap=linkat,--wrap=pread,--wrap=madvise,--wrap=msync
  * Link with: -Wl,--wrap=fcntl
  *
  * SPDX-License-Identifier: MIT
@@ -51,8 +51,6 @@ FAILING(int, open, (const char *path, int flags, mode_t mode), (path, flags, mod
 FAILING(int, fstat, (int fd, struct stat *status), (fd, status), -1, EIO)
 FAILING(int, ftruncate, (int fd, off_t nbytes), (fd, nbytes), -1, EIO)
 FAILING(int, flock, (int fd, int operation), (fd, operation), -1, EIO)
-FAILING(int, renameat2, (int from, const char *old, int to, const char *new, unsigned flags),
-        (from, old, to, new, flags), -1, EACCES)
 FAILING(int, linkat, (int from, const char *old, int to, const char *new, int flags),
         (from, old, to, new, flags), -1, EACCES)
 FAILING(ssize_t, pread, (int fd, void *to, size_t nbytes, off_t offset), (fd, to, nbytes, offset), -1, EIO)
