@@ -1,11 +1,13 @@
 /*
  * Programs that a recorded one starts and that cannot be recorded: without a dynamic loader, with more rights than its
- * user, for another processor, without our environment, or inside a sandbox. 'tracebed record' mentions them at the end.
+ * user, for another processor or C library, without our environment, or inside a sandbox. 'tracebed record' mentions them at
+ * the end.
  *
  * The functions that start programs are interposed. Each looks at the file before it passes the call on, which takes some
  * microseconds; if the program is not started after all, the note is taken back. This may run in a child of vfork(), in
  * its parent's memory, or in a signal handler: nothing is allocated and no lock is taken. Not seen: a program that makes
- * the system call itself. What system() and popen() start is a shell, which is not static.
+ * the system call itself. What system() and popen() start is a shell, which is not static
+ * and is built for the program's own C library.
  *
  * Under 'record --ruby' nothing is recorded by this library: it is only there to see Ruby started without our RUBYOPT.
  *
@@ -99,6 +101,7 @@ static void begin(struct start *start, const char *name, bool searches, char *co
 {
     int saved_errno = errno;
     start->notes = NULL;
+    start->what.kind = LAUNCH_NOTE_NONE;
     if (name == NULL || !has_notes)
         return;
     start->what = (struct launch_note){.kind = is_recorded ? LAUNCH_NOTE_SANDBOX : LAUNCH_NOTE_NONE};
@@ -120,6 +123,58 @@ static void take_back(const struct start *start)
     launch_note_remove(start->notes, &start->what, start->program.path);
 }
 
+/* ---- The environment ---- */
+
+#define PRELOAD_PREFIX "LD_PRELOAD="
+
+static bool names_us(const char *variable)
+{
+    return strncmp(variable, PRELOAD_PREFIX, sizeof PRELOAD_PREFIX - 1) == 0 &&
+           strstr(variable, "/libtracebed-") != NULL;
+}
+
+static size_t copy_nbytes(char *const *environment)
+{
+    size_t count = 0, text_nbytes = 0;
+    for (; environment != NULL && environment[count] != NULL; count++)
+        text_nbytes += names_us(environment[count]) ? strlen(environment[count]) + 1 : 0;
+    return (count + 1) * sizeof *environment + text_nbytes;
+}
+
+/* Copies the variable without our library, and with the separator after it, if there is one. */
+static char *leave_us_out(const char *variable, char *text)
+{
+    const char *ours = strstr(variable, "/libtracebed-"), *end = ours + strcspn(ours, ": ");
+    while (strchr("=: ", ours[-1]) == NULL)
+        ours--;
+    memcpy(text, variable, (size_t)(ours - variable));
+    memcpy(text + (ours - variable), end, strlen(end) + 1);
+    return text;
+}
+
+static char *const *copy_without_us(char *const *environment, char **copy)
+{
+    size_t count = 0;
+    while (environment != NULL && environment[count] != NULL)
+        count++;
+    char *text = (char *)(copy + count + 1);
+    for (size_t i = 0; i < count; i++) {
+        copy[i] = environment[i];
+        if (!names_us(environment[i]))
+            continue;
+        copy[i] = leave_us_out(environment[i], text);
+        text += strlen(environment[i]) + 1;
+    }
+    copy[count] = NULL;
+    return copy;
+}
+
+/* A loader ends the program if it is to load what needs another C library. The copy is on the caller's stack. */
+#define FITTING(start, environment)                                                                          \
+    ((start).what.kind == LAUNCH_NOTE_OTHER_LIBRARY                                                          \
+         ? copy_without_us(environment, alloca(copy_nbytes(environment)))                                    \
+         : (environment))
+
 /* ---- The functions ---- */
 
 /* The C standard has no conversion from an object pointer to a function pointer; POSIX guarantees this one. */
@@ -133,8 +188,6 @@ static void take_back(const struct start *start)
     }
 
 FIND(execve)
-FIND(execv)
-FIND(execvp)
 FIND(execvpe)
 FIND(fexecve)
 #ifdef __GLIBC__
@@ -152,16 +205,17 @@ __attribute__((constructor)) static void find_all(void)
     has_notes = launch_notes_remember();
     is_recorded = getenv(PRELOAD_ENV_FILE) != NULL;
     is_ruby_recorded = getenv("TRACEBED_RUBY_FILE") != NULL;
-    find_execve(), find_execv(), find_execvp(), find_execvpe(), find_fexecve(), find_execveat();
+    find_execve(), find_execvpe(), find_fexecve(), find_execveat();
     find_posix_spawn(), find_posix_spawnp();
     preload_lookup_end(&preload_thread, guard);
 }
 
-/* Around a call that returns only if it has failed. */
+/* Around a call that returns only if it has failed. Its environment is 'fitting'. */
 #define EXEC(name, searches, environment, function, ...)                                                     \
     do {                                                                                                     \
         struct start start;                                                                                  \
         begin(&start, name, searches, environment);                                                          \
+        char *const *fitting = FITTING(start, environment);                                                  \
         find_##function();                                                                                   \
         int result = real_##function(__VA_ARGS__);                                                           \
         take_back(&start);                                                                                   \
@@ -170,22 +224,22 @@ __attribute__((constructor)) static void find_all(void)
 
 EXPORTED int execve(const char *path, char *const *arguments, char *const *environment)
 {
-    EXEC(path, false, environment, execve, path, arguments, environment);
+    EXEC(path, false, environment, execve, path, arguments, fitting);
 }
 
 EXPORTED int execv(const char *path, char *const *arguments)
 {
-    EXEC(path, false, environ, execv, path, arguments);
+    EXEC(path, false, environ, execve, path, arguments, fitting);
 }
 
 EXPORTED int execvp(const char *name, char *const *arguments)
 {
-    EXEC(name, true, environ, execvp, name, arguments);
+    EXEC(name, true, environ, execvpe, name, arguments, fitting);
 }
 
 EXPORTED int execvpe(const char *name, char *const *arguments, char *const *environment)
 {
-    EXEC(name, true, environment, execvpe, name, arguments, environment);
+    EXEC(name, true, environment, execvpe, name, arguments, fitting);
 }
 
 /* The path of what a descriptor is open for, and something below it. */
@@ -206,14 +260,14 @@ static const char *path_of(int fd, const char *below, char path[PATH_MAX])
 EXPORTED int fexecve(int fd, char *const *arguments, char *const *environment)
 {
     char path[PATH_MAX];
-    EXEC(path_of(fd, "", path), false, environment, fexecve, fd, arguments, environment);
+    EXEC(path_of(fd, "", path), false, environment, fexecve, fd, arguments, fitting);
 }
 
 #ifdef __GLIBC__
 EXPORTED int execveat(int fd, const char *below, char *const *arguments, char *const *environment, int flags)
 {
     char path[PATH_MAX];
-    EXEC(path_of(fd, below, path), false, environment, execveat, fd, below, arguments, environment, flags);
+    EXEC(path_of(fd, below, path), false, environment, execveat, fd, below, arguments, fitting, flags);
 }
 #endif
 
@@ -239,7 +293,7 @@ EXPORTED int execl(const char *path, const char *first, ...)
     va_start(rest, first);
     COLLECT(arguments, first, rest);
     va_end(rest);
-    EXEC(path, false, environ, execv, path, arguments);
+    EXEC(path, false, environ, execve, path, arguments, fitting);
 }
 
 EXPORTED int execlp(const char *name, const char *first, ...)
@@ -249,7 +303,7 @@ EXPORTED int execlp(const char *name, const char *first, ...)
     va_start(rest, first);
     COLLECT(arguments, first, rest);
     va_end(rest);
-    EXEC(name, true, environ, execvp, name, arguments);
+    EXEC(name, true, environ, execvpe, name, arguments, fitting);
 }
 
 EXPORTED int execle(const char *path, const char *first, ...)
@@ -260,7 +314,7 @@ EXPORTED int execle(const char *path, const char *first, ...)
     COLLECT(arguments, first, rest);
     char *const *environment = va_arg(rest, char *const *);
     va_end(rest);
-    EXEC(path, false, environment, execve, path, arguments, environment);
+    EXEC(path, false, environment, execve, path, arguments, fitting);
 }
 
 EXPORTED int posix_spawn(pid_t *pid_ret, const char *path, const posix_spawn_file_actions_t *actions,
@@ -270,7 +324,8 @@ EXPORTED int posix_spawn(pid_t *pid_ret, const char *path, const posix_spawn_fil
     struct start start;
     begin(&start, path, false, environment);
     find_posix_spawn();
-    int error = real_posix_spawn(pid_ret, path, actions, attributes, arguments, environment);
+    char *const *fitting = FITTING(start, environment);
+    int error = real_posix_spawn(pid_ret, path, actions, attributes, arguments, fitting);
     if (error != 0)
         take_back(&start);
     return error;
@@ -283,7 +338,8 @@ EXPORTED int posix_spawnp(pid_t *pid_ret, const char *name, const posix_spawn_fi
     struct start start;
     begin(&start, name, true, environment);
     find_posix_spawnp();
-    int error = real_posix_spawnp(pid_ret, name, actions, attributes, arguments, environment);
+    char *const *fitting = FITTING(start, environment);
+    int error = real_posix_spawnp(pid_ret, name, actions, attributes, arguments, fitting);
     if (error != 0)
         take_back(&start);
     return error;
