@@ -280,6 +280,14 @@ def test_functions_are_recorded(folder):
     need(counts == {"take": 5001, "work": 5, "main": 2}, counts)
 
 
+def test_library_calls_are_recorded(folder):
+    compile_subject(folder)
+    output_of(folder, MUSL, "record", "--libcalls", "-o", "run.tbed", "--", "./subject")
+    counts = {row["function"]: row["count"] for row in report_of(folder)["spans"]}
+    expected = {"malloc": 5001, "realloc": 5000, "free": 5000, "pthread_create": 4, "pthread_join": 4, "waitpid": 1}
+    need(expected.items() <= counts.items(), counts)
+
+
 def refusal(folder, program):
     run = subprocess.run([program, "record", "-o", "run.tbed", "--", "./subject"], cwd=folder, capture_output=True, text=True)
     need(run.returncode == 2 and not (folder / "run.tbed").exists(), f"{program}: exit status {run.returncode}")

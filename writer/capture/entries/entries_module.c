@@ -209,8 +209,7 @@ bool functions_module_read(const struct dl_phdr_info *info, struct functions_mod
 {
     struct functions_module *module = module_ret;
     *module = (struct functions_module){.info = info};
-    const char *path =
-        info->dlpi_name != NULL && info->dlpi_name[0] != '\0' ? info->dlpi_name : "/proc/self/exe";
+    const char *path = preload_is_program(info) ? "/proc/self/exe" : info->dlpi_name;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd >= 0) {
         read_sections(fd, module);

@@ -144,10 +144,10 @@ static void patch(void *context, const struct functions_site *site)
 /* 'tracebed record' says it at the end. */
 static void tell(const struct dl_phdr_info *info, size_t count, int reason)
 {
-    bool has_name = info->dlpi_name != NULL && info->dlpi_name[0] != '\0';
     struct launch_note note = {
         .kind = LAUNCH_NOTE_UNPATCHED, .status = (uint32_t)count, .system_errno = reason};
-    launch_note_add(launch_notes_find(), &note, has_name ? info->dlpi_name : program_invocation_name);
+    launch_note_add(launch_notes_find(), &note,
+                    preload_is_program(info) ? program_invocation_name : info->dlpi_name);
 }
 
 /* What has been looked at: the loader adds at the end of its list. */

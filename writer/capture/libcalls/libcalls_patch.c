@@ -52,7 +52,7 @@ static void name(uintptr_t function, const char *text)
 
 static const char *module_name(const struct dl_phdr_info *info)
 {
-    return info->dlpi_name != NULL && info->dlpi_name[0] != '\0' ? info->dlpi_name : "the program";
+    return preload_is_program(info) ? "the program" : info->dlpi_name;
 }
 
 static void take_slot(void *context, const struct preload_slot *slot)
@@ -74,10 +74,9 @@ static void take_slot(void *context, const struct preload_slot *slot)
 
 /* ---- Modules ---- */
 
-/* The program has no name. */
 static bool is_wanted(const struct dl_phdr_info *info)
 {
-    if (info->dlpi_name == NULL || info->dlpi_name[0] == '\0')
+    if (preload_is_program(info))
         return wanted_modules[0] == '\0';
     const char *slash = strrchr(info->dlpi_name, '/');
     return wanted_modules[0] != '\0' && (tbed_glob_fits(wanted_modules, info->dlpi_name) ||

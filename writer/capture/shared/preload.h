@@ -321,6 +321,9 @@ struct dl_phdr_info;
 /* False: it has no code. */
 bool preload_module_read(const struct dl_phdr_info *info, struct preload_module *module_ret);
 
+/* Whether it is the program itself, not a library. */
+bool preload_is_program(const struct dl_phdr_info *info);
+
 /* The absolute path of the module's file in a buffer that the next call overwrites; not for two threads at
  * once. */
 const char *preload_module_path(const struct preload_module *module);

@@ -150,6 +150,15 @@ bool preload_module_read(const struct dl_phdr_info *info, struct preload_module 
     return true;
 }
 
+bool preload_is_program(const struct dl_phdr_info *info)
+{
+#ifdef __GLIBC__
+    return info->dlpi_name == NULL || info->dlpi_name[0] == '\0';
+#else /* it has a name with musl */
+    return (uintptr_t)info->dlpi_phdr == getauxval(AT_PHDR);
+#endif
+}
+
 /* ---- The file ---- */
 
 static bool read_link(const char *link, char *path)
