@@ -154,13 +154,13 @@ def test_golden_files_have_the_same_answers(folder):
 # ---- Tests ----
 
 
-def test_programs():
+def all_stems():
     paths = sorted(str(path.relative_to(ROOT)) for part in ("format", "writer", "reader")
                    for path in (ROOT / part).rglob("tests/**/*_test.c"))
     return [path.removesuffix(".c") for path in paths if not path.startswith(tuple(NOT_BUILT))]
 
 
-def run_test(stem):
+def try_test(stem):
     """What went wrong, and how many cases passed."""
     environment = {**os.environ, "TBED_BUILD": "build/musl", "TBED_PRELOAD_BUILD": "build/musl-preload",
                    "LC_ALL": "C.UTF-8", "PATH": f"{PLACE}/bin:{os.environ['PATH']}"}
@@ -179,10 +179,10 @@ def run_test(stem):
 
 
 def test_tests_pass(folder):
-    stems = test_programs()
+    stems = all_stems()
     build(*(f"build/musl/{stem}" for stem in stems))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = list(pool.map(run_test, stems))
+        results = list(pool.map(try_test, stems))
     wrong = [text for text, _ in results if text is not None]
     need(not wrong, "\n".join(wrong))
     left_out = sum(map(len, CANNOT_PASS.values()))
