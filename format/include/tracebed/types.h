@@ -21,6 +21,8 @@ typedef __INT32_TYPE__ int32_t;
 typedef __UINT32_TYPE__ uint32_t;
 typedef __INT64_TYPE__ int64_t;
 typedef __UINT64_TYPE__ uint64_t;
+typedef __INTPTR_TYPE__ intptr_t;
+typedef __SIZE_TYPE__ uintptr_t; /* Linux's <asm/types.h> redefines __UINTPTR_TYPE__ on ARM */
 
 /* For words that threads share. On 32-bit machines the alignment of uint64_t may be only 4. */
 typedef uint64_t tbed_word __attribute__((aligned(8)));

@@ -322,7 +322,7 @@ static void pointers_stay_valid_when_the_file_outgrows_its_map(void **state)
     assert_int_equal(write(fd, trace.bytes, trace.nbytes), trace.nbytes);
     assert_int_equal(tbed_reader_open_fd(fd, NULL, &reader, &error), TBED_OK);
     assert_int_equal(tbed_event_block_get(reader, 0, &before), TBED_OK);
-    uint64_t word = before.words[0];
+    uint64_t word = tbed_word_load(before.words);
     /* a second block at the far end; the pages between are claimed and not begun */
     struct tbed_disk_block far_header = *trace_block_header(&block);
     far_header.page = tbed_le32_make(PAGES - 1);

@@ -156,8 +156,8 @@ static inline void tbed_recorder_leave(struct tbed_recorder *recorder)
  */
 static inline int tbed_recorder_fits(const struct tbed_recorder *recorder, size_t nwords, uint64_t delta)
 {
-    uint64_t end = (size_t)__atomic_load_n(&recorder->end, __ATOMIC_RELAXED);
-    uint64_t left = end - ((uint64_t)(size_t)recorder->cursor + nwords * 8);
+    uint64_t end = (uintptr_t)__atomic_load_n(&recorder->end, __ATOMIC_RELAXED);
+    uint64_t left = end - ((uint64_t)(uintptr_t)recorder->cursor + nwords * 8);
     return (left | delta) >> 31 == 0;
 }
 

@@ -352,7 +352,7 @@ TBED_INLINE uint64_t tbed_one_text_slots(uint64_t *slots, uint64_t head, uint32_
     uint64_t count = 1u + (has_number ? 1u : 0u) + (TBED_TEXT_BEHIND(head) != 0 ? 1u : 0u);
     if (has_number)
         *slots++ = before;
-    slots[0] = (uint64_t)(size_t)text;
+    slots[0] = (uint64_t)(uintptr_t)text;
     slots[1] = behind;
     return types | (is_sized ? (uint64_t)8 << 4 * has_number : 0) | nbytes << 32 | count << 48 |
            TBED_KINDS_HAS_TEXT;

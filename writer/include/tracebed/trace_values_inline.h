@@ -83,7 +83,7 @@ TBED_INLINE struct tbed_argument tbed_value_bool(bool truth)
 
 TBED_INLINE struct tbed_argument tbed_value_pointer(const volatile void *address)
 {
-    return tbed_value_bits(TBED_ARG_POINTER, (uint64_t)(size_t)address);
+    return tbed_value_bits(TBED_ARG_POINTER, (uint64_t)(uintptr_t)address);
 }
 
 TBED_INLINE struct tbed_argument tbed_value_id(struct tbed_id wrapped)

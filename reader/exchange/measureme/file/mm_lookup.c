@@ -56,13 +56,11 @@ static uint64_t index_address(const struct mm_file *file, uint64_t record)
 static bool record_take(struct mm_position *position, struct mm_index_record *record_ret)
 {
     uint8_t bytes[MM_INDEX_NBYTES_MAX];
-    uint32_t narrow[2];
-    if (position->file->format->index_nbytes == sizeof *record_ret)
-        return tbed_mm_position_take(position, record_ret, sizeof *record_ret);
-    if (!tbed_mm_position_take(position, bytes, sizeof narrow))
+    size_t nbytes = position->file->format->index_nbytes;
+    if (!tbed_mm_position_take(position, bytes, nbytes))
         return false;
-    memcpy(narrow, bytes, sizeof narrow);
-    *record_ret = (struct mm_index_record){.id = narrow[0], .address = narrow[1]};
+    *record_ret = nbytes == 8 ? (struct mm_index_record){tbed_le32_at(bytes), tbed_le32_at(bytes + 4)}
+                              : (struct mm_index_record){tbed_le64_at(bytes), tbed_le64_at(bytes + 8)};
     return true;
 }
 
