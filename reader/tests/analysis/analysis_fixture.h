@@ -347,7 +347,8 @@ static inline void fixture_mark_ring(struct fixture *f)
     for (size_t page = 1; page < f->page_count; page++) {
         uint8_t *entry = (uint8_t *)f->pages + tbed_directory_entry_offset(f->page_nbytes, page);
         if (!tbed_directory_has_page(f->page_nbytes, page))
-            *tbed_mark_at(entry) = tbed_mark_word((struct tbed_mark){.state = TBED_MARK_HELD, .process = 1});
+            tbed_word_store(tbed_mark_at(entry),
+                            tbed_mark_word((struct tbed_mark){.state = TBED_MARK_HELD, .process = 1}));
     }
 }
 
