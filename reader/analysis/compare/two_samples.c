@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE 1
 #include "reader/analysis/compare/two_samples.h"
+#include "reader/core/system/system.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -42,8 +43,7 @@ static double beta_fraction(double a, double b, double x)
 /* By the continued fraction, which needs few steps for an x up to the mean. */
 static double beta_share_low(double a, double b, double x, double rest)
 {
-    int sign;
-    double front = lgamma_r(a + b, &sign) - lgamma_r(a, &sign) - lgamma_r(b, &sign);
+    double front = tbed_log_gamma(a + b) - tbed_log_gamma(a) - tbed_log_gamma(b);
     return exp(front + a * log(x) + b * log(rest)) * beta_fraction(a, b, x) / a;
 }
 

@@ -85,8 +85,11 @@ static struct tbed_name function_of(const struct tbed_label *place)
     const char *start = place->text, *end = start + place->nbytes;
     const char *module_end = memchr(start, '!', place->nbytes);
     start = module_end != NULL ? module_end + 1 : start;
-    const char *line = module_end == NULL ? memrchr(start, ' ', (size_t)(end - start)) : NULL;
-    return (struct tbed_name){.text = start, .nbytes = (size_t)((line != NULL ? line : end) - start)};
+    const char *line = end;
+    while (module_end == NULL && line > start && line[-1] != ' ')
+        line--;
+    bool has_line = module_end == NULL && line > start;
+    return (struct tbed_name){.text = start, .nbytes = (size_t)((has_line ? line - 1 : end) - start)};
 }
 
 /* The arguments may be left out. */

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "reader/analysis/memory/live_map.h"
+#include "reader/core/system/system.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -50,7 +51,7 @@ static struct live_block *new_blocks(size_t count)
     void *blocks = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (blocks == MAP_FAILED)
         return NULL;
-    madvise(blocks, nbytes, MADV_HUGEPAGE);
+    tbed_memory_prefer_huge_pages(blocks, nbytes);
     return blocks;
 }
 

@@ -9,6 +9,7 @@
 #include "reader/analysis/statistics/async_pass.h"
 #include "reader/analysis/statistics/statistics_rows.h"
 #include "reader/core/base/workers.h"
+#include "reader/core/system/system.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -203,7 +203,7 @@ static bool name_row(struct stat_labels *labels, struct stat_label *label, struc
     } while (nbytes >= buffer->room);
     char *text = buffer->bytes;
     bool is_key = label->id >= STAT_KEY_FIRST;
-    size_t length = is_key ? strlen(text) : (size_t)(strchrnul(text, SEPARATOR) - text);
+    size_t length = is_key ? strlen(text) : strcspn(text, (char[]){SEPARATOR, '\0'});
     bool fits = !is_key ? length <= UINT32_MAX : length <= TBED_LABELS_NBYTES_MAX - labels->nbytes;
     char *copy = fits ? tbed_named_texts_take(&labels->texts, length + 1) : NULL;
     if (copy == NULL)

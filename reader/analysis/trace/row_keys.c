@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define TIMES_MAX 1000000u
-#define SEPARATOR '\x1E'
+#define SEPARATOR "\x1E"
 
 enum tbed_status tbed_row_keys_open(struct row_keys *keys, struct tbed_reader *reader,
                                     const struct tbed_analysis_options *options,
@@ -146,7 +146,8 @@ static size_t name_with_arguments(const struct row_keys *keys, uint32_t id, uint
     if (!text_or_unknown(keys, id, &text))
         return TBED_NO_MEMORY;
     rest = text;
-    for (size_t i = 0; rest != NULL && (part = strchrnul(rest, SEPARATOR)) != NULL; i++) {
+    for (size_t i = 0; rest != NULL; i++) {
+        part = rest + strcspn(rest, SEPARATOR);
         bool is_last = *part == '\0';
         if (i > 0)
             tbed_text_put(&full, before, (size_t)snprintf(before, sizeof before, " arg%zu=\"", i - 1));

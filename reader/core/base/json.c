@@ -8,6 +8,7 @@
 
 #include "reader/core/base/inert.h"
 #include "reader/core/base/number_text.h"
+#include "reader/core/system/system.h"
 
 #include <math.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 static void print(struct tbed_json *json, const char *text, size_t nbytes)
 {
     if (json->out != NULL)
-        fwrite_unlocked(text, 1, nbytes, json->out);
+        tbed_stream_put(text, nbytes, json->out);
     else
         tbed_text_put(json->text, text, nbytes);
 }

@@ -11,6 +11,7 @@
 #include "reader/core/container/packed_file.h"
 
 #include "format/checksum.h"
+#include "reader/core/system/system.h"
 
 #include <errno.h>
 #include <sys/mman.h>

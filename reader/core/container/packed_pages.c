@@ -9,6 +9,7 @@
  */
 #define _GNU_SOURCE 1
 #include "reader/core/container/packed_pages.h"
+#include "reader/core/system/system.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -124,7 +125,7 @@ static void drop_pages(const struct tbed_packed *packed, const struct tbed_packe
         uint8_t *start = page_at(packed, unit, i);
         for (run = i + 1; run < unit->count && page_at(packed, unit, run) == start + (run - i) * page_nbytes;)
             run++;
-        if (madvise(start, (run - i) * page_nbytes, MADV_DONTNEED) != 0) /* the machine's pages are larger */
+        if (!tbed_memory_empty(start, (run - i) * page_nbytes)) /* the machine's pages are larger */
             memset(start, 0, (run - i) * page_nbytes);
     }
 }

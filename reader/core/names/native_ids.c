@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE 1
 #include "reader/core/names/native_ids.h"
+#include "reader/core/system/system.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -5,13 +5,13 @@
  */
 #include "format/base/sized.h"
 #include "format/checksum.h"
-#include "reader/core/base/regular_file.h"
 #include "reader/core/file/directory_read.h"
 #include "reader/core/names/id_info.h"
 #include "reader/core/names/name_cache.h"
 #include "reader/core/open/header_find.h"
 #include "reader/core/records/metadata.h"
 #include "reader/core/strings/text_budget.h"
+#include "reader/core/system/regular_file.h"
 
 #include <errno.h>
 #include <stdlib.h>

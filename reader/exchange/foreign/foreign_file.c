@@ -5,7 +5,7 @@
  */
 #define _GNU_SOURCE 1
 #include "reader/exchange/foreign/foreign_file.h"
-#include "reader/core/base/regular_file.h"
+#include "reader/core/system/regular_file.h"
 #include "reader/exchange/shared/new_file.h"
 
 #include <fcntl.h>

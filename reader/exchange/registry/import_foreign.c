@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "format/base/sized.h"
-#include "reader/core/base/regular_file.h"
+#include "reader/core/system/regular_file.h"
 #include "reader/exchange/registry/registry.h"
 #include "reader/exchange/shared/new_file.h"
 

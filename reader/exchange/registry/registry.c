@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "reader/exchange/registry/registry.h"
-#include "reader/core/base/regular_file.h"
+#include "reader/core/system/regular_file.h"
 
 #include <string.h>
 #include <sys/stat.h>

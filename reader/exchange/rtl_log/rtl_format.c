@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/core/base/regular_file.h"
+#include "reader/core/system/regular_file.h"
 #include "reader/exchange/rtl_log/rtl_log.h"
 #include "reader/exchange/shared/exchange_format.h"
 #include "reader/exchange/shared/new_file.h"

@@ -5,7 +5,7 @@
  */
 #include "reader/exchange/shared/mapped_file.h"
 
-#include "reader/core/base/regular_file.h"
+#include "reader/core/system/regular_file.h"
 #include "reader/exchange/shared/new_file.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "reader/core/base/regular_file.h"
+#include "reader/core/system/regular_file.h"
 #include "reader/symbols/debug/symbol_table.h"
 
 #include <elfutils/libdwelf.h>

@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
-#include "reader/core/base/regular_file.h"
+#include "reader/core/system/regular_file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

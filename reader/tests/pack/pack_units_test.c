@@ -173,6 +173,8 @@ static void make_calls(struct unit_case *unit)
         words[6] = tick + 30 * (count - 9);
         for (uint32_t j = 8; j < count; j++, tick += 30)
             words[j] = tbed_event_make(TBED_TAG_BEGIN + j % 2, 100 + j / 2 % 8, tick - base);
+        for (uint32_t j = 0; j < count; j++)
+            words[j] = tbed_word_order(words[j]);
         tick -= 30;
     }
 }

@@ -5,8 +5,8 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
-#include "reader/core/base/regular_file.h"
 #include "reader/core/container/packed_file.h"
+#include "reader/core/system/regular_file.h"
 #include "reader/exchange/packed/pack_trace.h"
 #include "reader/exchange/shared/new_file.h"
 #include "reader/tools/shared/tool.h"

@@ -7,7 +7,7 @@
 
 #ifdef SQL_IS_BUILT
 
-#include "reader/core/base/regular_file.h"
+#include "reader/core/system/regular_file.h"
 
 #include <unistd.h>
 

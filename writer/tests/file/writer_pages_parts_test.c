@@ -50,8 +50,8 @@ static struct tbed_disk_entry *entry_at(uint32_t page)
 
 static void mark_page(uint32_t page, enum tbed_mark_state state, uint32_t process)
 {
-    *tbed_mark_at(entry_at(page)) =
-        tbed_mark_word((struct tbed_mark){.state = state, .count = 1, .process = process});
+    struct tbed_mark mark = {.state = state, .count = 1, .process = process};
+    tbed_word_store(tbed_mark_at(entry_at(page)), tbed_mark_word(mark));
 }
 
 /* ---- The queue ---- */

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "reader/core/base/regular_file.h"
+#include "reader/core/system/regular_file.h"
 #include "reader/exchange/measureme/file/mm_internal.h"
 
 static const char *const extensions[MM_STREAM_COUNT] = {".events", ".string_data", ".string_index"};

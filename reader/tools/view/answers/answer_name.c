@@ -6,7 +6,7 @@
 #define _GNU_SOURCE 1
 #include "reader/tools/view/answers/answers.h"
 
-#include "reader/core/base/regular_file.h"
+#include "reader/core/system/regular_file.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,24 +1,31 @@
 /*
  * Looks at a file before opening it; see regular_file.h.
  *
- * O_PATH gives a descriptor of the file without opening it. The file is then opened through that descriptor, so nobody
- * can put another one in its place in between.
+ * On Linux, O_PATH gives a descriptor of the file without opening it. The file is then opened through that descriptor,
+ * so nobody can put another one in its place in between. On other systems it is opened, without waiting for anything, and
+ * opened a second time.
  *
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
-#include "reader/core/base/regular_file.h"
+#include "reader/core/system/regular_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
+
+#ifdef __linux__
+#include <linux/magic.h>
+#include <sys/vfs.h>
+#endif
 
 /* The last two only matter if the file is not opened through a descriptor. */
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+
+#ifdef __linux__
+#define LOOK_FLAGS (O_PATH | O_CLOEXEC)
 
 /* File systems whose files are calls of the kernel, whatever type they claim to have. */
 static bool stores_data(int fd)
@@ -37,6 +44,15 @@ static bool stores_data(int fd)
             return false;
     return true;
 }
+#else
+#define LOOK_FLAGS OPEN_FLAGS
+
+static bool stores_data(int fd)
+{
+    (void)fd;
+    return true;
+}
+#endif
 
 static enum tbed_status check(int fd, struct stat *status_ret)
 {
@@ -69,7 +85,7 @@ static int open_again(const char *path, int seen_fd, const struct stat *seen)
 enum tbed_status tbed_regular_open(const char *path, int *fd_ret)
 {
     struct stat status;
-    int seen = open(path, O_PATH | O_CLOEXEC);
+    int seen = open(path, LOOK_FLAGS);
     if (seen < 0)
         return TBED_ERR_OPEN;
     enum tbed_status result = check(seen, &status);
