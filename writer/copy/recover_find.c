@@ -83,7 +83,8 @@ static bool find_header(const struct tbed_recover *recover, uint64_t offset,
 static uint64_t next_header(const struct tbed_recover *recover, uint64_t from, uint64_t end,
                             struct tbed_block_fields *fields_ret)
 {
-    uint64_t file_id = recover->fields.file_id, last = end + FILE_ID_OFFSET + sizeof file_id - 1;
+    tbed_le64 file_id = tbed_le64_make(recover->fields.file_id);
+    uint64_t last = end + FILE_ID_OFFSET + sizeof file_id - 1;
     last = last < recover->nbytes ? last : recover->nbytes;
     for (uint64_t at = from + FILE_ID_OFFSET; at < last; at++) {
         const uint8_t *hit = memmem(recover->map + at, (size_t)(last - at), &file_id, sizeof file_id);

@@ -89,9 +89,10 @@ static uint64_t first_file_id(const struct tbed_recover *recover)
 static uint32_t most_common_shift(const struct tbed_recover *recover, uint64_t file_id)
 {
     struct majority majority = {0};
+    tbed_le64 searched = tbed_le64_make(file_id);
     uint64_t offset = offsetof(struct tbed_disk_block, file_id);
     const uint8_t *at = recover->map, *end = recover->map + recover->nbytes;
-    while ((at = memmem(at, (size_t)(end - at), &file_id, sizeof file_id)) != NULL) {
+    while ((at = memmem(at, (size_t)(end - at), &searched, sizeof searched)) != NULL) {
         uint64_t position = (uint64_t)(at - recover->map);
         at++;
         if (position < offset || position - offset + TBED_BLOCK_HEADER_NBYTES > recover->nbytes)

@@ -48,10 +48,10 @@ static void versions_that_are_not_known_are_told(void **state)
     uint8_t header[8];
     for (size_t i = 0; i < sizeof paged / sizeof paged[0]; i++) {
         memcpy(header, "MMPD", 4);
-        memcpy(header + 4, &paged[i], 4);
+        *(tbed_le32 *)(header + 4) = tbed_le32_make(paged[i]);
         assert_refused(header, 8, TBED_ERR_PROFILE_VERSION, 4, paged[i]);
         memcpy(header, "MMES", 4);
-        memcpy(header + 4, &three[i], 4);
+        *(tbed_le32 *)(header + 4) = tbed_le32_make(three[i]);
         assert_refused(header, 8, TBED_ERR_PROFILE_VERSION, 4, three[i]);
     }
 }
@@ -107,8 +107,7 @@ static void a_page_shorter_than_its_length_says_is_told(void **state)
 {
     (void)state;
     struct profile_bytes whole = whole_file(9);
-    uint32_t length;
-    memcpy(&length, whole.bytes + 9, 4);
+    uint32_t length = tbed_le32_at(whole.bytes + 9);
     struct profile_input input = input_paged(whole.bytes, 8 + 5 + 8 + 2 * 32 + 31);
     struct mm_file *file = input_open(&input);
     assert_int_equal(mm_event_count(file), 2);
