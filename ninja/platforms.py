@@ -1,0 +1,213 @@
+"""
+Builds tracebed for other machines and another C library, and tries it there: './run platforms [NAME...]'.
+
+    platforms.py [NAME...]     arm64, armhf, i386, s390x (big-endian), musl; all of them without a name
+
+'musl' is ninja/musl/musl.py. For each machine, in build/platforms/NAME: mmdebstrap unpacks a small Debian with the libraries of tracebed, which needs
+neither root nor a change of this system; a cross compiler builds the program and its tests; and qemu runs the tests of the
+format, of the reader and of the writer. Then the program answers the same questions about each golden file as the one of
+this machine, in build/release: both must print the same bytes, and end with the same status. The last line is
+'N passed, N failed'.
+
+SPDX-License-Identifier: MIT
+"""
+
+import collections
+import concurrent.futures
+import os
+import pathlib
+import re
+import resource
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "build/platforms"
+SUITE, MIRROR = "bookworm", "http://deb.debian.org/debian"
+PACKAGES = ["libc6-dev", "libcmocka-dev", "libdw-dev", "libelf-dev", "libiberty-dev", "libsqlite3-dev", "libxxhash-dev",
+            "libzstd-dev", "zlib1g-dev"]
+# Debian's name of the machine: the compiler, and qemu.
+MACHINES = {
+    "arm64": ("aarch64-linux-gnu-gcc", "qemu-aarch64"),
+    "armhf": ("arm-linux-gnueabihf-gcc", "qemu-arm"),
+    "i386": ("i686-linux-gnu-gcc", "qemu-i386"),
+    "s390x": ("s390x-linux-gnu-gcc", "qemu-s390x"),
+}
+# On 32-bit machines, code for 64-bit ones converts sizes; what a file says is compared with its size before.
+FLAGS = "-O1 -g0 -Wno-conversion -Wno-format-truncation -Wno-maybe-uninitialized -Wno-sign-compare"
+FLAGS_32 = " -D_FILE_OFFSET_BITS=64"
+QUESTIONS = ["verify", "info --json", "dump --json", "report --json", "tree --json", "strings",
+             "export --to=chrome -o -", "export --to=perfetto -o -"]
+ROOMS = ("format/", "reader/tests/", "writer/tests/")
+# Tests that qemu's user mode cannot run: the reason, and what is in the source of such a test, or its name.
+LEFT_OUT = {
+    "starts a program, which qemu would have to run as well": r"tool_run\.h|\bexec[vl]\w*\(|posix_spawn|popen\(|in_child\(",
+    "forks; qemu gives the child memory that the kernel wipes": r"\bfork\(|_fork\(",
+    "is about the kernel or the C library of this machine": r"/proc/|RTLD_NEXT|preload|symbols|sigaltstack",
+    "maps a terabyte, which qemu cannot": r"UINT64_C\(1\) << 40",
+    "takes more than five minutes": r"differences_test",
+}
+TEST_SECONDS_MAX, TEST_NBYTES_MAX = 600, 16 << 30
+
+
+def refuse(text):
+    sys.exit(f"tracebed: {text}")
+
+
+# ---- Building ----
+
+
+def system_of(name):
+    """Unpacks the machine's Debian, unless it is there."""
+    system = FOLDER / name / "system"
+    done = FOLDER / name / "system.done"
+    if not done.exists():
+        shutil.rmtree(system, ignore_errors=True)
+        system.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["mmdebstrap", "--quiet", "--variant=extract", f"--architectures={name}",
+                        f"--include={','.join(PACKAGES)}", SUITE, str(system), MIRROR], check=True)
+        done.touch()
+    return system
+
+
+def ninja_file(name, system):
+    """Writes a ninja file with one variant more, the machine's, in build/platforms/NAME."""
+    folder = f"build/platforms/{name}"
+    variant = FOLDER / name / "variant.ninja"
+    variant.write_text(f"b = {folder}\n"
+                       f"cc = {MACHINES[name][0]} --sysroot={system}\n"
+                       f"cflags = {FLAGS}{FLAGS_32 if name in ('armhf', 'i386') else ''}\n"
+                       "no_undefined = -Wl,-z,defs\n"
+                       "fuzz_main = $b/fuzz/support/replay_driver.o\n"
+                       "include ninja/generated/targets.ninja\n", encoding="utf-8")
+    path = FOLDER / name / "build.ninja"
+    path.write_text(f"include build.ninja\nbuilddir = {folder}\nsubninja {variant.relative_to(ROOT)}\n", encoding="utf-8")
+    return path
+
+
+def reason_to_leave_out(test):
+    source = (ROOT / f"{test}.c").read_text(encoding="utf-8")
+    return next((reason for reason, pattern in LEFT_OUT.items() if re.search(pattern, test + source)), None)
+
+
+def tests_to_run():
+    """Returns the tests to run, and how many are left out for each reason."""
+    text = (ROOT / "ninja/generated/targets.ninja").read_text(encoding="utf-8")
+    tests, left_out = [], collections.Counter()
+    for test in re.findall(r"^build \$b/(\S+_test): program", text, re.M):
+        reason = reason_to_leave_out(test) if test.startswith(ROOMS) else None
+        if reason is not None:
+            left_out[reason] += 1
+        elif test.startswith(ROOMS):
+            tests.append(test)
+    return tests, left_out
+
+
+def build(name, system, tests):
+    folder = f"build/platforms/{name}"
+    subprocess.run(["ninja", "--quiet", "-f", str(ninja_file(name, system)),
+                    *(f"{folder}/{target}" for target in ["tracebed", *tests])], cwd=ROOT, check=True)
+
+
+# ---- Running ----
+
+
+def environment():
+    return {**os.environ, "LC_ALL": "C.UTF-8", "TRACEBED_OPTIONS": "--no-defaults"}
+
+
+def limit_memory():
+    resource.setrlimit(resource.RLIMIT_AS, (TEST_NBYTES_MAX, TEST_NBYTES_MAX))
+
+
+def run_test(emulator, folder, test):
+    """Returns the name, how many cases passed and failed, and what there is to say."""
+    try:
+        result = subprocess.run([*emulator, f"{folder}/{test}"], cwd=ROOT, env=environment(), capture_output=True, text=True,
+                                errors="replace", timeout=TEST_SECONDS_MAX, preexec_fn=limit_memory)
+    except subprocess.TimeoutExpired:
+        return test, 0, 1, f"takes longer than {TEST_SECONDS_MAX} s"
+    text = result.stdout + result.stderr
+    passed = sum(map(int, re.findall(r"^\[  PASSED  \] (\d+) test", text, re.M)))
+    failed = sum(map(int, re.findall(r"^\[  FAILED  \] (\d+) test", text, re.M)))
+    if result.returncode != 0 and failed == 0 or passed + failed == 0:
+        failed += 1
+    return test, passed, failed, text if failed else ""
+
+
+def answer_of(program, question, path):
+    result = subprocess.run([*program, *question.split(), path], cwd=ROOT, env=environment(), capture_output=True, check=False)
+    return result.returncode, result.stdout, result.stderr
+
+
+def compare(emulator, folder, path):
+    """Asks both programs each question about the file. Returns its name, how many answers are equal and not, and which."""
+    differing = [question for question in QUESTIONS
+                 if answer_of([*emulator, f"{folder}/tracebed"], question, path) !=
+                 answer_of(["build/release/tracebed"], question, path)]
+    text = "".join(f"  tracebed {question} {path}: differs\n" for question in differing)
+    return path, len(QUESTIONS) - len(differing), len(differing), text
+
+
+def tell(name, results):
+    """Prints what failed. Returns the sums."""
+    passed = failed = 0
+    for what, good, bad, text in results:
+        passed, failed = passed + good, failed + bad
+        if bad:
+            print(f"{name}: FAILED {what}\n{text}", flush=True)
+    return passed, failed
+
+
+def check(name, tests, workers):
+    compiler, qemu = MACHINES[name]
+    system, folder = system_of(name), f"build/platforms/{name}"
+    print(f"{name}: building with {compiler}", flush=True)
+    build(name, system, tests)
+    emulator = [qemu, "-L", str(system)]
+    files = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "spec/golden").rglob("*.tbed*"))
+    tested = tell(name, workers.map(lambda test: run_test(emulator, folder, test), tests))
+    compared = tell(name, workers.map(lambda path: compare(emulator, folder, path), files))
+    print(f"{name}: {tested[0]} cases of {len(tests)} tests passed, {tested[1]} failed; {compared[0]} answers about "
+          f"{len(files)} golden files are those of this machine, {compared[1]} differ", flush=True)
+    return tested[0] + compared[0], tested[1] + compared[1]
+
+
+def check_musl():
+    """Prints what musl.py does, and returns the numbers of its last line."""
+    last = ""
+    with subprocess.Popen([sys.executable, "ninja/musl/musl.py"], cwd=ROOT, stdout=subprocess.PIPE, text=True) as musl:
+        for line in musl.stdout:
+            last = line
+            print(f"musl: {line}", end="", flush=True)
+    numbers = re.fullmatch(r"(\d+) passed, (\d+) failed\n", last)
+    return (int(numbers[1]), int(numbers[2])) if numbers else (0, 1)
+
+
+def refuse_unknown(names):
+    for name in names:
+        if name not in (*MACHINES, "musl"):
+            refuse(f"unknown platform '{name}'; there are {', '.join(MACHINES)}, musl")
+        for command in ("mmdebstrap", *MACHINES[name]) if name in MACHINES else ():
+            if shutil.which(command) is None:
+                refuse(f"{command} is missing")
+
+
+def main():
+    names = sys.argv[1:] or [*MACHINES, "musl"]
+    refuse_unknown(names)
+    tests, left_out = tests_to_run()
+    for reason, count in left_out.items() if any(name in MACHINES for name in names) else ():
+        print(f"{count} tests are not run under qemu: each {reason}", flush=True)
+    passed = failed = 0
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as workers:
+        for name in names:
+            good, bad = check_musl() if name == "musl" else check(name, tests, workers)
+            passed, failed = passed + good, failed + bad
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
