@@ -145,7 +145,7 @@ class Debuginfod(unittest.TestCase):
         with Server({}) as server:
             told = self.tracebed("symbolize", "--debuginfod", self.trace, urls=server.url)
         self.assertEqual(told.returncode, 0)
-        self.assertIn("it has no symbols", told.stderr)
+        self.assertIn("it is stripped, and no debug file was found", told.stderr)
         self.assertNotIn("cannot query", told.stderr)
         self.assertIn(f"/buildid/{self.build_id}/debuginfo", server.asked)
 

@@ -410,7 +410,7 @@ static void tell_cut(const struct tbed_trace_info *info)
 {
     char is[32], was[32];
     uint64_t nbytes = info->page_count * info->page_nbytes;
-    if (info->shut && info->packed_nbytes == 0 && info->file_nbytes < nbytes)
+    if (info->shut && info->file_nbytes < nbytes)
         tool_hint("The file is cut: it has %s of %s bytes. Is the copy complete?",
                   tool_format_count(is, info->file_nbytes), tool_format_count(was, nbytes));
 }
