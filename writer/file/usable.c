@@ -36,9 +36,19 @@ bool tbed_is_usable(struct tbed_file *file)
 
 /* ---- The lock ---- */
 
+/*
+ * Whoever has the state may wait for the file to grow, so a signal handler that interrupted a thread which makes it grow
+ * does not wait for the state: each would wait for the other.
+ */
+static bool state_take(struct tbed_file *file)
+{
+    struct tbed_lock *lock = &file->live->state_lock;
+    return tbed_lock_is_mine(&file->live->grow_lock) ? tbed_lock_try(lock) : tbed_lock_take(lock);
+}
+
 bool tbed_state_lock(struct tbed_file *file)
 {
-    if (!tbed_is_usable(file) || !tbed_lock_take(&file->live->state_lock))
+    if (!tbed_is_usable(file) || !state_take(file))
         return false;
     if (!__atomic_load_n(&file->is_closing, __ATOMIC_ACQUIRE))
         return true;
@@ -133,7 +143,8 @@ bool tbed_state_lock_or_drop(struct tbed_file *file)
     if (tbed_state_lock(file))
         return true;
     enum tbed_drop_cause cause = TBED_DROP_CLOSED;
-    if (file != NULL && tbed_lock_is_mine(&file->live->state_lock))
+    if (file != NULL &&
+        (tbed_lock_is_mine(&file->live->state_lock) || tbed_lock_is_mine(&file->live->grow_lock)))
         cause = TBED_DROP_INTERRUPTED;
     else if (file != NULL && tbed_is_sandboxed() && !tbed_has_joined(file))
         cause = TBED_DROP_SANDBOX;

@@ -6,10 +6,12 @@
  */
 #include "writer/tests/support.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "writer/file/usable.h"
 #include "writer/record/recorders.h"
 
 static struct tbed_recorder *thread;
@@ -278,10 +280,42 @@ static void macros_record_in_handlers(void **state)
     tbed_reader_close(reader);
 }
 
+static pthread_barrier_t steps;
+
+static void *hold_the_state(void *file)
+{
+    tbed_state_lock(file);
+    pthread_barrier_wait(&steps);
+    pthread_barrier_wait(&steps);
+    tbed_state_unlock(file);
+    return NULL;
+}
+
+/* The other thread may be waiting for the growth: a handler that waited for it would wait forever. */
+static void a_handler_that_interrupts_growth_does_not_wait_for_the_state(void **state)
+{
+    (void)state;
+    pthread_t other;
+    struct tbed_writer *writer = test_writer_open(test_path("growth.tbed"), NULL);
+    struct tbed_file *file = tbed_file_of(writer);
+    pthread_barrier_init(&steps, NULL, 2);
+    assert_int_equal(pthread_create(&other, NULL, hold_the_state, file), 0);
+    pthread_barrier_wait(&steps);
+    assert_true(tbed_lock_take(&file->live->grow_lock));
+    assert_int_equal(tbed_string_intern(writer, "a new name", 10), TBED_ID_INVALID);
+    tbed_lock_give(&file->live->grow_lock);
+    pthread_barrier_wait(&steps);
+    pthread_join(other, NULL);
+    assert_int_equal(tbed_writer_drop_count(writer, TBED_DROP_INTERRUPTED), 1);
+    assert_int_not_equal(tbed_string_intern(writer, "a new name", 10), TBED_ID_INVALID);
+    tbed_writer_close(writer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_handler_inside_a_record_has_a_stream),
+        cmocka_unit_test(a_handler_that_interrupts_growth_does_not_wait_for_the_state),
         cmocka_unit_test(handlers_may_interrupt_one_another),
         cmocka_unit_test(a_new_name_of_the_thread_is_that_of_its_handlers),
         cmocka_unit_test(closing_a_recorder_ends_the_stream_of_its_handlers),
