@@ -48,7 +48,8 @@ LEFT_OUT = {
     "is about the kernel or the C library of this machine": r"/proc/|RTLD_NEXT|preload|symbols|sigaltstack",
     "maps a terabyte, which qemu cannot": r"UINT64_C\(1\) << 40",
     "opens many traces, and qemu needs gigabytes for their maps, or minutes":
-        r"differences_test|/(exchange_memory|profile_reference|tables_orders_threads|logfile_threads|writer_failing_calls)_test",
+        r"differences_test|/(exchange_memory|profile_reference|tables_orders_threads|logfile_threads|writer_failing_calls|"
+        r"writer_recover|writer_rotate_threads|writer_threads)_test",
 }
 TEST_SECONDS_MAX = 600
 # The writing library maps as much as it may, and qemu needs memory of its own for each page of a map. For a 32-bit program it
