@@ -11,7 +11,6 @@
 #include <string.h>
 #include <tracebed/analysis.h>
 #include <tracebed/calls.h>
-#include <unistd.h>
 
 #define BAR_WIDTH 24
 #define SIDES_MAX 2
@@ -96,15 +95,12 @@ static int parse(int argc, char **argv, struct histogram *histogram)
         return tool_usage(&tool_verb_histogram, count < 1 || query_is_file(argv[optind])
                                                     ? "missing NAME operand"
                                                     : "missing FILE operand");
-    if (query_is_file(argv[optind]) && !query_is_file(argv[optind + 1]))
+    if (query_is_file(argv[optind]) && !query_is_file(argv[optind + 1]) && strcmp(argv[optind + 1], "-") != 0)
         return tool_usage(&tool_verb_histogram, "NAME comes before FILE");
     if (count > 1 + SIDES_MAX)
         return tool_usage(&tool_verb_histogram, "too many FILE operands");
     if (count == 3 && strcmp(argv[optind + 1], "-") == 0 && strcmp(argv[optind + 2], "-") == 0)
         return tool_usage(&tool_verb_histogram, "only one FILE can be standard input");
-    if (strchr(argv[optind], '.') != NULL && argv[optind][1] != '\0' && access(argv[optind], F_OK) == 0 &&
-        access(argv[optind + 1], F_OK) != 0 && strcmp(argv[optind + 1], "-") != 0)
-        return tool_usage(&tool_verb_histogram, "NAME comes before FILE");
     const char *wrong = tool_filter_take_name(&histogram->query.filter, argv[optind]);
     if (wrong != NULL)
         return tool_usage(&tool_verb_histogram, wrong);

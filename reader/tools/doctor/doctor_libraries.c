@@ -12,11 +12,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#if __has_include(<elfutils/libdw.h>)
-#define HAS_ELFUTILS true
-#else
-#define HAS_ELFUTILS false
-#endif
 #if __has_include(<zstd.h>)
 #define HAS_ZSTD true
 #else
@@ -55,8 +50,7 @@ struct library {
 };
 
 static const struct library libraries[] = {
-    {"elfutils", "libdw.so.1", "functions, files and lines of native code", HAS_ELFUTILS, "libdw1",
-     "libdw-dev"},
+    {"elfutils", "libdw.so.1", "functions, files and lines of native code", true, "libdw1", "libdw-dev"},
     {"zstd", "libzstd.so.1", "pack, unpack, packed traces, Parquet, .zst", HAS_ZSTD, "libzstd1",
      "libzstd-dev"},
     {"SQLite", "libsqlite3.so.0", "sql", HAS_SQLITE, "libsqlite3-0", "libsqlite3-dev"},

@@ -109,10 +109,10 @@ void tool_filter_put_streams(const struct tool_filter *filter, const struct tbed
 void tool_filter_json(struct tbed_json *json, const struct tool_filter *filter,
                       const struct tool_filter_window *window);
 
-/* Says so if nothing had a category or name that was asked for; 'filter' may be NULL. The below calls it, too. */
+/* Says so if nothing had a category or name that was asked for; 'filter' may be NULL. */
 void tool_filter_tell_missed(const struct tbed_filter *filter, const char *path);
 
-/* Closes the filter for a trace, before its reader is closed. */
+/* The same, and closes the filter for a trace, before its reader is closed. */
 void tool_filter_end(struct tool_filter *filter);
 
 /* Frees everything. */
