@@ -175,9 +175,9 @@ static enum tbed_status scan_events(const uint8_t *block, uint32_t nbytes, struc
 }
 
 /* The number of words after the first one. */
-static size_t payload_nwords(const uint64_t *at)
+static size_t payload_nwords(uint64_t word, const uint64_t *at)
 {
-    switch (tbed_event_tag(tbed_word_load(at))) {
+    switch (tbed_event_tag(word)) {
     case TBED_TAG_PAIR:
         return 1;
     case TBED_TAG_EXTENDED:
@@ -196,13 +196,13 @@ struct tbed_block_ticks tbed_block_ticks(const uint8_t *block, uint32_t used_nby
     uint64_t base = fields.first_tick;
     struct tbed_block_ticks ticks = {base, base};
     for (size_t nwords; at < end; at += nwords) {
-        nwords = 1 + payload_nwords(at);
-        uint64_t tick = base + tbed_event_delta(tbed_word_load(at));
-        if (tbed_event_tag(tbed_word_load(at)) == TBED_TAG_TIME)
-            base += tbed_event_time_ticks(tbed_word_load(at));
+        uint64_t word = tbed_word_load(at), tick = base + tbed_event_delta(word);
+        nwords = 1 + payload_nwords(word, at);
+        if (tbed_event_tag(word) == TBED_TAG_TIME)
+            base += tbed_event_time_ticks(word);
         else if (tick > ticks.last) /* a clock may have stepped back */
             ticks.last = tick;
-        note_span(tbed_word_load(at), at, nwords, &ticks.least_begin);
+        note_span(word, at, nwords, &ticks.least_begin);
     }
     return ticks;
 }

@@ -95,6 +95,11 @@ static inline void tbed_word_store(void *word, uint64_t value)
     __atomic_store_n((tbed_aligned_word *)word, tbed_word_order(value), __ATOMIC_RELEASE);
 }
 
+static inline void tbed_word32_store(void *word, uint32_t value)
+{
+    __atomic_store_n((uint32_t *)word, tbed_word32_order(value), __ATOMIC_RELEASE);
+}
+
 static inline void tbed_raw_word_store(void *word, uint64_t raw)
 {
     __atomic_store_n((tbed_aligned_word *)word, raw, __ATOMIC_RELEASE);

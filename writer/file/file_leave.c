@@ -32,8 +32,7 @@ bool tbed_file_shut(uint8_t *map, uint64_t map_nbytes, uint32_t page_nbytes, int
     struct tbed_disk_header final = *shared;
     final.state = tbed_le32_make(TBED_STATE_SHUT);
     tbed_word_store(&shared->closing_checksum, tbed_closing_checksum(&final, map, page_nbytes, page_count));
-    __atomic_store_n((uint32_t *)(void *)&shared->state, tbed_word32_order(TBED_STATE_SHUT),
-                     __ATOMIC_RELEASE);
+    tbed_word32_store(&shared->state, TBED_STATE_SHUT);
     return true;
 }
 

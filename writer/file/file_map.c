@@ -79,8 +79,7 @@ void tbed_file_attach(struct tbed_file *file)
 {
     struct tbed_disk_header *shared = tbed_shared(file);
     /* The state comes first: the checksum of an open file is not checked, whatever happens to us later. */
-    __atomic_store_n((uint32_t *)(void *)&shared->state, tbed_word32_order(TBED_STATE_OPEN),
-                     __ATOMIC_RELEASE);
+    tbed_word32_store(&shared->state, TBED_STATE_OPEN);
     tbed_word_store(&shared->closing_checksum, 0);
     tbed_shared_add(&shared->writer_count, 1);
 }

@@ -106,8 +106,7 @@ uint64_t tbed_block_seal_alone(uint8_t *block, uint32_t used_nbytes, uint64_t la
     uint64_t checksum = tbed_block_checksum_apart(&final, block + sizeof final, used_nbytes - sizeof final);
     header->last_tick = final.last_tick;
     header->checksum = tbed_le64_make(checksum);
-    __atomic_store_n((uint32_t *)(void *)&header->used_nbytes, tbed_word32_order(used_nbytes),
-                     __ATOMIC_RELEASE);
+    tbed_word32_store(&header->used_nbytes, used_nbytes);
     return checksum;
 }
 

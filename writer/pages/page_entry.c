@@ -99,8 +99,7 @@ void tbed_entry_begin(struct tbed_disk_entry *entry)
 
 void tbed_entry_end(struct tbed_disk_entry *entry, uint32_t used_nbytes, const struct tbed_block_ticks *ticks)
 {
-    __atomic_store_n((uint32_t *)(void *)&entry->used_nbytes, tbed_word32_order(used_nbytes),
-                     __ATOMIC_RELAXED);
+    tbed_word32_store(&entry->used_nbytes, used_nbytes);
     tbed_word_store(&entry->last_tick, ticks->last);
     tbed_word_store(&entry->least_begin_tick, ticks->least_begin);
     state_store(entry, TBED_ENTRY_ENDED);
@@ -108,14 +107,13 @@ void tbed_entry_end(struct tbed_disk_entry *entry, uint32_t used_nbytes, const s
 
 void tbed_entry_note_last(struct tbed_disk_entry *entry, uint32_t stream, struct tbed_mark mark)
 {
-    uint64_t last = tbed_word_order((uint64_t)TBED_ENTRY_LAST << 16), first = tbed_raw_word_load(entry);
+    uint64_t last = (uint64_t)TBED_ENTRY_LAST << 16, first = tbed_word_load(entry);
     do {
         struct tbed_mark now = tbed_mark_load(entry);
         if (now.count != mark.count || !tbed_mark_has_block(now) ||
             tbed_word32_load(&entry->stream) != stream)
             return;
-    } while (!__atomic_compare_exchange_n((tbed_word *)(void *)entry, &first, first | last, false,
-                                          __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+    } while (!tbed_shared_swap((tbed_le64 *)(void *)entry, &first, first | last));
 }
 
 void tbed_entry_seal(struct tbed_disk_entry *entry, uint64_t checksum)

@@ -61,8 +61,7 @@ static uint32_t number_of(const struct tbed_file *file, const uint8_t *block)
 void tbed_ring_note_end(struct tbed_file *file, const uint8_t *block)
 {
     uint32_t age = tbed_ring_age(tbed_shared_load(&tbed_shared(file)->ring_pages_given));
-    __atomic_store_n((uint32_t *)(void *)&entry_of(file, number_of(file, block))->age, tbed_word32_order(age),
-                     __ATOMIC_RELAXED);
+    tbed_word32_store(&entry_of(file, number_of(file, block))->age, age);
 }
 
 void tbed_ring_note_last(struct tbed_file *file, const uint8_t *block, uint32_t stream)
@@ -109,10 +108,9 @@ static bool ready_is_low(const struct tbed_file *file)
 
 static bool mark_swap(struct tbed_file *file, uint32_t page, struct tbed_mark from, struct tbed_mark to)
 {
-    uint64_t raw = tbed_word_order(tbed_mark_word(from));
-    return __atomic_compare_exchange_n(tbed_mark_at(entry_of(file, page)), &raw,
-                                       tbed_word_order(tbed_mark_word(to)), false, __ATOMIC_ACQ_REL,
-                                       __ATOMIC_RELAXED);
+    uint64_t word = tbed_mark_word(from);
+    return tbed_shared_swap((tbed_le64 *)(void *)tbed_mark_at(entry_of(file, page)), &word,
+                            tbed_mark_word(to));
 }
 
 /* Raises the state of a page that this process has. */
