@@ -3,11 +3,11 @@ Builds tracebed for other machines and another C library, and tries it there: '.
 
     platforms.py [NAME...]     arm64, armhf, i386, s390x (big-endian), musl; all of them without a name
 
-'musl' is ninja/musl/musl.py. For each machine, in build/platforms/NAME: mmdebstrap unpacks a small Debian with the libraries of tracebed, which needs
-neither root nor a change of this system; a cross compiler builds the program and its tests; and qemu runs the tests of the
-format, of the reader and of the writer. Then the program answers the same questions about each golden file as the one of
-this machine, in build/release: both must print the same bytes, and end with the same status. The last line is
-'N passed, N failed'.
+'musl' is ninja/musl/musl.py. For each machine, in build/platforms/NAME: mmdebstrap unpacks a small Debian with the libraries
+of tracebed, which needs neither root nor a change of this system; a cross compiler builds the program and its tests; and
+qemu runs the tests of the format, of the reader and of the writer. Then the program answers the same questions about each
+golden file as the one of this machine, in build/release: both must print the same bytes, and end with the same status. The
+last line is 'N passed, N failed'.
 
 SPDX-License-Identifier: MIT
 """
@@ -23,7 +23,9 @@ import signal
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+import answers
+from answers import ROOT
+
 FOLDER = ROOT / "build/platforms"
 SUITE, MIRROR = "bookworm", "http://deb.debian.org/debian"
 PACKAGES = ["libc6-dev", "libcmocka-dev", "libdw-dev", "libelf-dev", "libiberty-dev", "libsqlite3-dev", "libxxhash-dev",
@@ -38,8 +40,6 @@ MACHINES = {
 # On 32-bit machines, code for 64-bit ones converts sizes; what a file says is compared with its size before.
 FLAGS = "-O1 -g0 -Wno-conversion -Wno-format-truncation -Wno-maybe-uninitialized -Wno-sign-compare"
 FLAGS_32 = FLAGS + " -D_FILE_OFFSET_BITS=64"
-QUESTIONS = ["verify", "info --json", "dump --json", "report --json", "tree --json", "strings",
-             "export --to=chrome -o -", "export --to=perfetto -o -"]
 ROOMS = ("format/", "reader/tests/", "writer/tests/")
 # Tests that qemu's user mode cannot run: the reason, and what is in the source of such a test, or its name.
 LEFT_OUT = {
@@ -146,18 +146,11 @@ def run_test(emulator, folder, test):
     return test, passed, failed, text if failed else ""
 
 
-def answer_of(program, question, path):
-    result = subprocess.run([*program, *question.split(), path], cwd=ROOT, env=environment(), capture_output=True, check=False)
-    return result.returncode, result.stdout, result.stderr
-
-
 def compare(emulator, folder, path):
-    """Asks both programs each question about the file. Returns its name, how many answers are equal and not, and which."""
-    differing = [question for question in QUESTIONS
-                 if answer_of([*emulator, f"{folder}/tracebed"], question, path) !=
-                 answer_of(["build/release/tracebed"], question, path)]
-    text = "".join(f"  tracebed {question} {path}: differs\n" for question in differing)
-    return path, len(QUESTIONS) - len(differing), len(differing), text
+    """Returns the file's name, how many answers about it are equal and not, and which."""
+    wrong = answers.differing([*emulator, f"{folder}/tracebed"], path)
+    text = "".join(f"  tracebed {question} {path}: differs\n" for question in wrong)
+    return path, len(answers.QUESTIONS) - len(wrong), len(wrong), text
 
 
 def tell(name, results):
@@ -176,7 +169,7 @@ def check(name, tests, workers):
     print(f"{name}: building with {compiler}", flush=True)
     build(name, system, tests)
     emulator = [qemu, "-L", str(system)]
-    files = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "spec/golden").rglob("*.tbed*"))
+    files = answers.golden_files()
     tested = tell(name, workers.map(lambda test: run_test(emulator, folder, test), tests))
     compared = tell(name, workers.map(lambda path: compare(emulator, folder, path), files))
     print(f"{name}: {tested[0]} cases of {len(tests)} tests passed, {tested[1]} failed; {compared[0]} answers about "

@@ -23,7 +23,8 @@ import shutil
 import subprocess
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "checks"))
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / part) for part in (".", "checks")]
+import answers
 import cases
 from cases import ROOT, need, output_of
 
@@ -53,7 +54,6 @@ WORDS = {
 # ... or expect frames outside main(), and Debian's musl has no tables for unwinding.
 FRAMES = {"tool_symbolize_test": {"functions_have_one_name_before_and_after"}}
 CANNOT_PASS = {**REFUSED, **WORDS, **FRAMES}
-COMMANDS = [["verify"], ["info", "--json"], ["dump", "--json"], ["report", "--json"], ["tree", "--json"], ["strings"]]
 
 
 # ---- What musl's compiler needs ----
@@ -131,24 +131,17 @@ def test_program_and_libraries_are_built(folder):
 # ---- Golden files ----
 
 
-def answer(program, command, path):
-    run = subprocess.run([program, *command, path], cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True)
-    return run.returncode, run.stdout, run.stderr
-
-
 def differs(path):
-    return [f"{path}: {' '.join(command)}" for command in COMMANDS
-            if answer(MUSL, command, path) != answer(NATIVE, command, path)]
+    return [f"{path}: {question}" for question in answers.differing([MUSL], path)]
 
 
 def test_golden_files_have_the_same_answers(folder):
-    files = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "spec/golden").rglob("*")
-                   if path.suffix in (".tbed", ".mm_profdata"))
+    files = answers.golden_files()
     need(len(files) > 300, f"only {len(files)} golden files")
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         wrong = [line for lines in pool.map(differs, files) for line in lines]
     need(not wrong, "other answers than the native program's:\n" + "\n".join(wrong))
-    return f"{len(files)} files, {len(COMMANDS)} commands"
+    return f"{len(files)} files, {len(answers.QUESTIONS)} questions"
 
 
 # ---- Tests ----
@@ -255,10 +248,9 @@ def compile_subject(folder, *flags, compiler="musl-gcc"):
 def report_of(folder):
     """That of the recorded trace, which must be intact, and the same for both programs."""
     output_of(folder, MUSL, "verify", "run.tbed")
-    command = ["report", "--json"]
-    need(answer(MUSL, command, folder / "run.tbed") == answer(NATIVE, command, folder / "run.tbed"),
-         "the native program reads something else")
-    return json.loads(output_of(folder, MUSL, *command, "run.tbed"))
+    wrong = answers.differing([MUSL], folder / "run.tbed")
+    need(not wrong, f"the native program reads something else: {wrong}")
+    return json.loads(output_of(folder, MUSL, "report", "--json", "run.tbed"))
 
 
 def test_allocations_are_recorded(folder):
