@@ -19,7 +19,7 @@ import sys
 INCLUDE = re.compile(r'^#\s*include\s+(?:<(tracebed/[^>]+|xxhash\.h)>|"([^"]+)").*$')
 FOLDERS = ["", "format/include", "writer/include", "writer/capture/include"]
 PARTS = ["format/base", "format", "format/file", "writer/base", "writer/file", "writer/pages", "writer/store", "writer/record",
-         "writer/copy", "writer/life", "writer/session", "writer/capture/logfile", "writer/macros"]
+         "writer/copy", "writer/recorded", "writer/life", "writer/session", "writer/capture/logfile", "writer/macros"]
 XXHASH_USED = {"XXH3_64bits", "XXH3_64bits_withSeed"}
 # Comments, string and character literals; only comments have a group.
 TOKEN = re.compile(r"(/\*.*?\*/|//[^\n]*)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)

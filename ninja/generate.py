@@ -24,7 +24,7 @@ import sys
 
 # The rooms that write a trace, without the macros: all that the preloaded libraries and the importers need.
 WRITER = ["format", "writer/base", "writer/file", "writer/pages", "writer/store", "writer/record",
-          "writer/copy", "writer/life"]
+          "writer/copy", "writer/recorded", "writer/life"]
 
 # The rooms of each library; rooms inside them are included. Traced programs carry the first.
 LIBRARIES = {

@@ -38,7 +38,8 @@ ROOMS = {
     "writer/store": ["writer/pages"],
     "writer/record": ["writer/store"],
     "writer/copy": ["writer/store"],
-    "writer/life": ["writer/record", "writer/copy"],
+    "writer/recorded": ["format"],
+    "writer/life": ["writer/record", "writer/copy", "writer/recorded"],
     "writer/session": ["writer/life"],
     "writer/capture/include": ["writer/include"],
     "writer/capture/logfile": ["writer/session", "writer/capture/include"],
@@ -118,7 +119,8 @@ ROOMS = {
     "reader/tables/open": ["reader/tables/list", "reader/tables/profile", "reader/exchange/registry"],
     "reader/python": ["reader/include"],
     "reader/sql": ["reader/tables"],
-    "reader/tools": ["reader/exchange", "reader/tables", "reader/symbols", "reader/sql", "writer/capture/launch"],
+    "reader/tools": ["reader/exchange", "reader/tables", "reader/symbols", "reader/sql", "writer/recorded",
+                     "writer/capture/launch"],
 }
 # A room with more files than this is several rooms in one.
 ROOM_FILES_MAX = 16

@@ -61,7 +61,7 @@ def variables():
     macros = dict(re.findall(r'#define (\w+) +"([A-Z][A-Z_]+)"', "\n".join(code.values())))
     found = set()
     for text in code.values():
-        for name, macro in re.findall(r'getenv\((?:"(\w+)"|(\w+)\))', text):
+        for name, macro in re.findall(r'(?:getenv|value_of)\((?:"(\w+)"|(\w+)\))', text):
             found.add(name or macros.get(macro))
         if "getenv(" in text:
             found.update(re.findall(r'"((?:TRACEBED|RTL)(?:_[A-Z]+)*)"', text))

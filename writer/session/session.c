@@ -18,6 +18,7 @@
 #include "writer/base/locks.h"
 #include "writer/base/sandbox_state.h"
 #include "writer/file/usable.h"
+#include "writer/life/recorded_open.h"
 #include "writer/session/lifetime.h"
 #include "writer/session/session.h"
 #include "writer/session/start_file.h"
@@ -279,6 +280,17 @@ static void begin_generation(struct tbed_session *session, struct tbed_writer *w
     tbed_categories_switch(session);
 }
 
+static enum tbed_status open_writer(const char *path, const struct tbed_writer_options *options,
+                                    enum tbed_start start, struct tbed_writer **writer_ret,
+                                    struct tbed_error *error)
+{
+    if (start == TBED_START_BY_OPTIONS)
+        return tbed_writer_open(path, options, writer_ret, error);
+    if (start == TBED_START_RECORDED)
+        return tbed_recorded_open(path, options, writer_ret, error);
+    return tbed_start_file(path, options, start == TBED_START_JOINS, writer_ret, error);
+}
+
 enum tbed_status tbed_session_start(const char *path, const struct tbed_writer_options *options,
                                     enum tbed_start start, struct tbed_error *error)
 {
@@ -290,21 +302,34 @@ enum tbed_status tbed_session_start(const char *path, const struct tbed_writer_o
     int cancel_state = tbed_cancel_disable(); /* a cancelled thread would keep the lock */
     enum tbed_status status = TBED_ERR_BUSY;
     if (session->writer == NULL) {
-        status = start == TBED_START_BY_OPTIONS
-                     ? tbed_writer_open(path, options, &writer, error)
-                     : tbed_start_file(path, options, start == TBED_START_JOINS, &writer, error);
+        status = open_writer(path, options, start, &writer, error);
         if (status == TBED_OK)
             begin_generation(session, writer);
+        session->yields = status == TBED_OK && start == TBED_START_RECORDED;
     }
     tbed_session_unlock();
     tbed_cancel_restore(cancel_state);
     return status;
 }
 
+/* A program that starts a trace gets it under 'tracebed record', too. Of threads that start one at the same time, one does. */
+static void make_way(void)
+{
+    struct tbed_session *session = tbed_session_lock();
+    if (session == NULL)
+        return;
+    bool yields = session->yields;
+    session->yields = false;
+    tbed_session_unlock();
+    if (yields)
+        tbed_stop();
+}
+
 enum tbed_status tbed_start(const char *path, const struct tbed_writer_options *options)
 {
     struct tbed_error error;
     int kept_errno = errno;
+    make_way();
     struct tbed_writer_options none = {.size = sizeof none};
     enum tbed_status status = options != NULL
                                   ? tbed_session_start(path, options, TBED_START_BY_OPTIONS, &error)

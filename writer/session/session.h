@@ -24,6 +24,7 @@ struct tbed_session {
     struct tbed_writer *writer; /* NULL: no trace is running */
     uint32_t generation;        /* of the latest start */
     uint32_t thread_count;      /* living threads that have or had a recorder */
+    bool yields; /* the trace is that of 'tracebed record': the program may start one of its own */
     struct tbed_category *categories;
     size_t rule_count;
     struct tbed_category_rule rules[TBED_RULE_COUNT_MAX];
@@ -43,6 +44,7 @@ enum tbed_start {
     TBED_START_BY_OPTIONS, /* the options decide */
     TBED_START_REPLACES,   /* see tbed_start_file() */
     TBED_START_JOINS,
+    TBED_START_RECORDED, /* see tbed_recorded_open() */
 };
 
 /*

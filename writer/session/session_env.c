@@ -1,6 +1,7 @@
 /*
  * TRACEBED, the variables that accompany it, and RTL_LOGFILE: they start a trace when the program or library is loaded,
  * and no failure here affects the program. Child processes continue the same trace; with RTL_LOGFILE each has its own.
+ * Without them, the trace of 'tracebed record' is joined, if that runs the program.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,6 +13,7 @@
 
 #include "writer/base/clock.h"
 #include "writer/base/say.h"
+#include "writer/recorded/recorded.h"
 #include "writer/session/session.h"
 
 #define PATH_NBYTES_MAX 4096
@@ -73,14 +75,13 @@ static const char *what_to_do(enum tbed_status status)
     }
 }
 
-static void complain(const char *path, const struct tbed_error *error)
+static void complain(const char *path, const struct tbed_error *error, const char *advice)
 {
     char line[2048];
     const char *reason = error->system_errno != 0 ? strerror(error->system_errno) : NULL;
-    int nbytes =
-        snprintf(line, sizeof line, "tracebed: %.1000s: %s%s%s; the program runs without a trace%s\n", path,
-                 tbed_status_text(error->status), reason != NULL ? ": " : "", reason != NULL ? reason : "",
-                 what_to_do(error->status));
+    int nbytes = snprintf(
+        line, sizeof line, "tracebed: %.1000s: %s%s%s; the program runs without a trace%s\n", path,
+        tbed_status_text(error->status), reason != NULL ? ": " : "", reason != NULL ? reason : "", advice);
     tbed_say(line, nbytes);
 }
 
@@ -198,7 +199,7 @@ static void start_by_environment(const char *wanted)
     if (path_expand(pattern, path) && tbed_session_start(path, &options, start, &error) == TBED_OK)
         hand_down(pattern, is_series);
     else
-        complain(pattern, &error);
+        complain(pattern, &error, what_to_do(error.status));
 }
 
 /* Records into PREFIX_PID.tbed; a prefix that ends in ".nopid" is the path itself. An existing file is left alone. */
@@ -216,7 +217,20 @@ static void start_by_prefix(const char *prefix)
         return;
     if (written >= (int)sizeof path ||
         tbed_session_start(path, &options, TBED_START_BY_OPTIONS, &error) != TBED_OK)
-        complain(path, &error);
+        complain(path, &error, what_to_do(error.status));
+}
+
+/*
+ * Into the trace of 'tracebed record', which runs the program, until it starts one of its own. The options are those of the
+ * other recorders of the process.
+ */
+static void start_recorded(const char *path)
+{
+    struct tbed_error error;
+    struct tbed_writer_options options = {.size = sizeof options, .guard = true};
+    if (path[0] == '/' && !tbed_recorded_is_confined() &&
+        tbed_session_start(path, &options, TBED_START_RECORDED, &error) != TBED_OK)
+        complain(path, &error, "");
 }
 
 static bool is_running(void)
@@ -241,15 +255,17 @@ void tbed_environment_obey(bool takes_rtl_logfile)
 {
     static bool has_path_been_taken, has_prefix_been_taken;
     int kept_errno = errno;
-    const char *path = secure_getenv("TRACEBED"), *prefix = secure_getenv("RTL_LOGFILE");
-    bool has_path = path != NULL && path[0] != 0, has_prefix = prefix != NULL && prefix[0] != 0;
+    const char *path = value_of("TRACEBED"), *prefix = value_of("RTL_LOGFILE"),
+               *recorded = value_of(TBED_ENV_FILE);
     if (!__atomic_exchange_n(&has_path_been_taken, true, __ATOMIC_RELAXED)) {
         take_categories();
-        if (has_path && !is_running())
+        if (path != NULL && !is_running())
             start_by_environment(path);
+        else if (recorded != NULL && path == NULL && prefix == NULL && !is_running())
+            start_recorded(recorded);
     }
     if (takes_rtl_logfile && !__atomic_exchange_n(&has_prefix_been_taken, true, __ATOMIC_RELAXED))
-        if (has_prefix && !has_path && !is_running())
+        if (prefix != NULL && path == NULL && !is_running())
             start_by_prefix(prefix);
     errno = kept_errno;
 }

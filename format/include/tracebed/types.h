@@ -27,13 +27,26 @@ typedef __SIZE_TYPE__ uintptr_t; /* Linux's <asm/types.h> redefines __UINTPTR_TY
 /* For words that threads share. On 32-bit machines the alignment of uint64_t may be only 4. */
 typedef uint64_t tbed_word __attribute__((aligned(8)));
 
+/*
+ * Whoever records the calls of a program (cc -finstrument-functions, -pg, -fpatchable-function-entry, -fxray-instrument) wants
+ * to see the program's functions, and not those of these headers.
+ */
+#ifdef __clang__
+#define TBED_UNTRACED                                                                                        \
+    __attribute__((no_instrument_function, xray_never_instrument, patchable_function_entry(0)))
+#else
+#define TBED_UNTRACED __attribute__((no_instrument_function, patchable_function_entry(0)))
+#endif
+#define TBED_INLINE        static inline TBED_UNTRACED
+#define TBED_ALWAYS_INLINE static inline TBED_UNTRACED __attribute__((always_inline))
+
 /* Between a word of a file, which is little-endian, and one of this machine, in both directions. */
-static inline uint64_t tbed_word_order(uint64_t word)
+TBED_INLINE uint64_t tbed_word_order(uint64_t word)
 {
     return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? word : __builtin_bswap64(word);
 }
 
-static inline uint32_t tbed_word32_order(uint32_t word)
+TBED_INLINE uint32_t tbed_word32_order(uint32_t word)
 {
     return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? word : __builtin_bswap32(word);
 }

@@ -64,4 +64,6 @@ void record_limits_environment_set(const struct record_limits *limits, const cha
     snprintf(text, sizeof text, "%" PRIu64, limits->max_nbytes);
     if (limits->max_nbytes != 0)
         setenv(name, text, 1);
+    else
+        unsetenv(name);
 }

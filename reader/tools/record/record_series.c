@@ -79,6 +79,8 @@ void record_series_environment_set(const struct record_series *series, const cha
              series->keep);
     if (record_series_is_wanted(series))
         setenv(name, text, 1);
+    else
+        unsetenv(name);
 }
 
 /* The name of the trace followed by numbers: "run.tbed.000001", "run.tbed.4711-2.000001". */

@@ -15,12 +15,16 @@
 #include <tracebed/writer.h>
 #include <unistd.h>
 
+#include "writer/recorded/recorded.h"
+
 static const char help[] =
     "usage: tracebed record [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
     "\n"
     "Run PROGRAM and record every allocation made by it and by the processes it\n"
     "starts: when, where and how much was allocated, and when it was freed. PROGRAM\n"
     "needs no recompilation. Everything recorded survives a crash of the program.\n"
+    "What it records itself, by the macros of tracebed, goes to the same trace,\n"
+    "unless TRACEBED is set or it starts a trace of its own.\n"
     "\n"
     "Output:\n"
     "  -o, --output=FILE      write the trace to FILE (default: run.tbed)\n"
@@ -341,7 +345,8 @@ static int check_program(char **argv, const struct options *options)
         return RECORD_NOT_EXECUTABLE;
     case LAUNCH_STATIC:
         complain(name, &program, "is statically linked, so the recorder cannot be preloaded");
-        tool_hint("Link it dynamically, or call the writing library (<tracebed/writer.h>) from it.");
+        tool_hint("Link it dynamically, or use the macros of <tracebed/trace.h> and run it with "
+                  "TRACEBED=run.tbed.");
         return TOOL_TROUBLE;
     case LAUNCH_OTHER_MACHINE:
         complain(name, &program, "is built for another architecture");
@@ -459,23 +464,31 @@ static void clock_environment_set(const struct options *options, const char *nam
 {
     if (options->clock != NULL)
         setenv(name, options->clock, 1);
+    else
+        unsetenv(name);
+}
+
+static void set_file_environment(const struct options *options, const char *most, const char *rotate,
+                                 const char *clock)
+{
+    record_limits_environment_set(&options->limits, most);
+    record_series_environment_set(&options->series, rotate);
+    clock_environment_set(options, clock);
 }
 
 static void set_environment(struct options *options, const char *library, const char *trace)
 {
+    setenv(TBED_ENV_FILE, trace, 1);
+    set_file_environment(options, TBED_ENV_MAX, TBED_ENV_ROTATE, TBED_ENV_CLOCK);
+    tbed_recorded_filters_set();
     if (options->is_ruby) {
         record_ruby_environment_set(&options->ruby, library, trace);
-        record_limits_environment_set(&options->limits, "TRACEBED_RUBY_MAX");
-        record_series_environment_set(&options->series, "TRACEBED_RUBY_ROTATE");
-        clock_environment_set(options, "TRACEBED_RUBY_CLOCK");
+        set_file_environment(options, "TRACEBED_RUBY_MAX", "TRACEBED_RUBY_ROTATE", "TRACEBED_RUBY_CLOCK");
         record_ruby_watch();
         return;
     }
     record_environment_set(library, trace);
     record_allocations_set(&options->allocations);
-    record_limits_environment_set(&options->limits, "TRACEBED_PRELOAD_MAX");
-    record_series_environment_set(&options->series, "TRACEBED_PRELOAD_ROTATE");
-    clock_environment_set(options, "TRACEBED_PRELOAD_CLOCK");
 }
 
 static bool run_program(char **argv, const struct options *options, const char *trace,
@@ -502,7 +515,6 @@ static int record(char **argv, struct options *options)
     if (!is_found || !prepare_trace(options, argv, trace, &old))
         return TOOL_TROUBLE;
     set_environment(options, library, trace);
-    launch_filters_set();
     const struct launch_notes *notes = launch_notes_make();
     struct record_switches *switches = NULL;
     struct record_switches **switches_at = options->off_cpu ? &switches : NULL;

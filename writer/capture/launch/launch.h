@@ -36,14 +36,6 @@ enum launch_verdict launch_program_check(const char *name, bool searches, struct
 /* The modules whose calls of library functions are recorded: a glob; empty: the program. */
 #define LAUNCH_ENV_LIBCALLS "TRACEBED_FUNCTIONS_LIBCALLS"
 
-/* ---- launch_filters.c: processes that begin inside a sandbox ---- */
-
-#define LAUNCH_ENV_FILTERS "TRACEBED_PRELOAD_FILTERS" /* how many filters 'tracebed record' has itself */
-
-void launch_filters_set(void);
-/* This process has more than that. Makes no system call that the loader does not make to start a program. */
-bool launch_is_confined(void);
-
 /* ---- launch_notes.c ---- */
 
 /*

@@ -35,10 +35,6 @@ struct preload_mode {
 
 /* Set before the first record. */
 extern struct preload_mode preload_mode;
-#define PRELOAD_ENV_MAX "TRACEBED_PRELOAD_MAX" /* the limit of the file's size in bytes */
-/* A series of files: "NBYTES,INTERVAL_NS,KEEP", as in the writer's options. */
-#define PRELOAD_ENV_ROTATE "TRACEBED_PRELOAD_ROTATE"
-#define PRELOAD_ENV_CLOCK  "TRACEBED_PRELOAD_CLOCK" /* of a file that is new: "tsc" or "monotonic" */
 
 /* ---- preload_real.c: the functions that would have been called without us ---- */
 

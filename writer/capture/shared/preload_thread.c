@@ -26,6 +26,8 @@
 #include "writer/capture/launch/launch.h"
 #include "writer/capture/shared/preload.h"
 #include "writer/file/usable.h"
+#include "writer/life/recorded_open.h"
+#include "writer/recorded/recorded.h"
 
 #define COMM_NBYTES 16 /* the size of a thread's name in the kernel */
 
@@ -75,40 +77,6 @@ static void read_mode(void)
     }
 }
 
-static void read_rotation(struct tbed_writer_options *options)
-{
-    const char *at = getenv(PRELOAD_ENV_ROTATE);
-    char *end;
-    if (at == NULL)
-        return;
-    options->join = false;
-    options->rotate_nbytes = strtoull(at, &end, 10);
-    options->rotate_interval_ns = *end == ',' ? strtoull(end + 1, &end, 10) : 0;
-    options->rotate_keep = *end == ',' ? (uint32_t)strtoul(end + 1, &end, 10) : 0;
-}
-
-static void read_clock(struct tbed_writer_options *options)
-{
-    const char *clock = getenv(PRELOAD_ENV_CLOCK);
-    if (clock != NULL && strcmp(clock, "tsc") == 0)
-        options->clock = TBED_CLOCK_X86_TSC;
-    else if (clock != NULL && strcmp(clock, "monotonic") == 0)
-        options->clock = TBED_CLOCK_MONOTONIC;
-}
-
-/* A series cannot be joined: a process that finds the path taken begins a series of its own beside it. */
-static enum tbed_status open_file(const char *path, const struct tbed_writer_options *options,
-                                  struct tbed_error *error)
-{
-    char own[PATH_MAX + 32];
-    enum tbed_status status = tbed_writer_open(path, options, &preload_writer, error);
-    for (unsigned number = 1; !options->join && status == TBED_ERR_EXISTS && number < 100; number++) {
-        snprintf(own, sizeof own, number == 1 ? "%s.%d" : "%s.%d-%u", path, (int)getpid(), number);
-        status = tbed_writer_open(own, options, &preload_writer, error);
-    }
-    return status;
-}
-
 /* PR_SET_TSC survives exec. */
 static bool clock_is_off(void)
 {
@@ -120,11 +88,10 @@ static void recorder_end(void *round);
 
 static bool open_writer(void)
 {
-    const char *path = trace_path(), *most = getenv(PRELOAD_ENV_MAX);
-    struct tbed_writer_options options = {
-        .size = sizeof options, .join = true, .no_helper = true, .guard = true};
+    const char *path = trace_path();
+    struct tbed_writer_options options = {.size = sizeof options, .no_helper = true, .guard = true};
     struct tbed_error error = {.status = TBED_OK};
-    if (path == NULL || launch_is_confined())
+    if (path == NULL || tbed_recorded_is_confined())
         return false;
     if (clock_is_off()) {
         error = (struct tbed_error){.status = TBED_ERR_CLOCK_DIFFERS};
@@ -132,13 +99,9 @@ static bool open_writer(void)
         return false;
     }
     read_mode();
-    read_rotation(&options);
-    read_clock(&options);
     options.instants_are_allocations = preload_mode.is_light;
-    if (most != NULL)
-        options.max_file_nbytes = strtoull(most, NULL, 10);
     preload_signals_begin();
-    if (open_file(path, &options, &error) != TBED_OK) {
+    if (tbed_recorded_open(path, &options, &preload_writer, &error) != TBED_OK) {
         preload_writer = NULL;
         tell_failure(path, &error);
         return false;

@@ -26,6 +26,7 @@
 #include <dlfcn.h>
 #include <stddef.h>
 #include <string.h>
+#include <tracebed/types.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -35,12 +36,12 @@ extern "C" {
 typedef void (*tbed_pool_function)(const char *pool, const void *old, const void *address, size_t nbytes);
 
 /* Not recorded. */
-static inline void tbed_pool_ignore(const char *pool, const void *old, const void *address, size_t nbytes)
+TBED_INLINE void tbed_pool_ignore(const char *pool, const void *old, const void *address, size_t nbytes)
 {
     (void)pool, (void)old, (void)address, (void)nbytes;
 }
 
-static inline tbed_pool_function tbed_pool_recorder(void)
+TBED_INLINE tbed_pool_function tbed_pool_recorder(void)
 {
     static tbed_pool_function known;
     tbed_pool_function function;

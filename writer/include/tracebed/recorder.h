@@ -305,8 +305,8 @@ struct tbed_recovery { /* what tbed_trace_recover() did */
  *            ERR_NOT_REGULAR, ERR_EMPTY; ERR_DISK_FULL, ERR_WRITE, ERR_MAP, ERR_MEMORY.
  * Threads:   any. Allocates with malloc().
  */
-static inline enum tbed_status tbed_trace_recover(int trace_fd, int fd, struct tbed_recovery *recovery_ret,
-                                                  struct tbed_error *error_ret);
+TBED_INLINE enum tbed_status tbed_trace_recover(int trace_fd, int fd, struct tbed_recovery *recovery_ret,
+                                                struct tbed_error *error_ret);
 
 /*
  * tbed_process_name_set() gives this process a name in the trace; the last one counts. For programs that change their title,
@@ -405,7 +405,7 @@ struct tbed_unit {
 };
 
 /* The location of 'pc' in the unit; TBED_ID_INVALID outside its range, and if the unit has no ids. */
-static inline uint32_t tbed_unit_location(const struct tbed_unit *unit, uint64_t pc)
+TBED_INLINE uint32_t tbed_unit_location(const struct tbed_unit *unit, uint64_t pc)
 {
     uint64_t index = (pc - unit->base) >> unit->pc_shift;
     bool is_inside = pc >= unit->base && index < unit->id_count && unit->first_id != TBED_ID_INVALID;
@@ -483,12 +483,12 @@ void tbed_recorder_name_set(struct tbed_recorder *recorder, const char *name);
 uint32_t tbed_recorder_stream(const struct tbed_recorder *recorder);
 
 /* Reads the clock that records are stamped with. */
-static inline uint64_t tbed_recorder_now(const struct tbed_recorder *recorder);
+TBED_INLINE uint64_t tbed_recorder_now(const struct tbed_recorder *recorder);
 
 /* Spans on the recorder's stream nest. These calls are inline: each reads the clock and stores one word. */
-static inline void tbed_span_begin(struct tbed_recorder *recorder, uint32_t id);
-static inline void tbed_span_end(struct tbed_recorder *recorder);
-static inline void tbed_instant_record(struct tbed_recorder *recorder, uint32_t id);
+TBED_INLINE void tbed_span_begin(struct tbed_recorder *recorder, uint32_t id);
+TBED_INLINE void tbed_span_end(struct tbed_recorder *recorder);
+TBED_INLINE void tbed_instant_record(struct tbed_recorder *recorder, uint32_t id);
 
 /*
  * For spans that are recorded only if they last long enough: begins one at an earlier 'tick', from tbed_recorder_now(). The
@@ -623,8 +623,8 @@ struct tbed_given_event {
  * Records an event that carries its own tick. Dropped with the cause "too large" if the writer does not have
  * 'given_ticks' (struct tbed_writer_options), the type is unknown, or a COUNTER has no value of type U64, I64 or F64.
  */
-static inline void tbed_event_record_given(struct tbed_recorder *recorder,
-                                           const struct tbed_given_event *event);
+TBED_INLINE void tbed_event_record_given(struct tbed_recorder *recorder,
+                                         const struct tbed_given_event *event);
 
 /* Like tbed_recorder_open(), for the thread with number 'tid', which may belong to another process. */
 struct tbed_recorder *tbed_recorder_open_given(struct tbed_writer *writer, const char *name, uint32_t tid);
@@ -660,16 +660,15 @@ void tbed_process_describe_given(struct tbed_writer *writer, uint32_t process, c
 
 void tbed_event_record_given_sized(struct tbed_recorder *recorder, const struct tbed_given_event *event,
                                    size_t event_nbytes);
-static inline void tbed_event_record_given(struct tbed_recorder *recorder,
-                                           const struct tbed_given_event *event)
+TBED_INLINE void tbed_event_record_given(struct tbed_recorder *recorder, const struct tbed_given_event *event)
 {
     tbed_event_record_given_sized(recorder, event, sizeof *event);
 }
 
 enum tbed_status tbed_trace_recover_sized(int trace_fd, int fd, struct tbed_recovery *recovery_ret,
                                           size_t recovery_nbytes, struct tbed_error *error_ret);
-static inline enum tbed_status tbed_trace_recover(int trace_fd, int fd, struct tbed_recovery *recovery_ret,
-                                                  struct tbed_error *error_ret)
+TBED_INLINE enum tbed_status tbed_trace_recover(int trace_fd, int fd, struct tbed_recovery *recovery_ret,
+                                                struct tbed_error *error_ret)
 {
     return tbed_trace_recover_sized(trace_fd, fd, recovery_ret, sizeof *recovery_ret, error_ret);
 }

@@ -82,13 +82,13 @@ void tbed_span_begin_slow(struct tbed_recorder *recorder, uint32_t id);
 void tbed_span_end_slow(struct tbed_recorder *recorder);
 void tbed_instant_record_slow(struct tbed_recorder *recorder, uint32_t id);
 
-static inline struct tbed_recorder_kept *tbed_kept_of(struct tbed_recorder *recorder)
+TBED_INLINE struct tbed_recorder_kept *tbed_kept_of(struct tbed_recorder *recorder)
 {
     return (struct tbed_recorder_kept *)((char *)recorder + TBED_RECORDER_KEPT_OFFSET);
 }
 
 /* A signal handler that interrupts a record has spans of its own. */
-static inline int tbed_has_open_span(struct tbed_recorder *recorder)
+TBED_INLINE int tbed_has_open_span(struct tbed_recorder *recorder)
 {
     struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
     if (TBED_UNLIKELY(recorder->mark == TBED_MARK_BUSY))
@@ -96,7 +96,7 @@ static inline int tbed_has_open_span(struct tbed_recorder *recorder)
     return kept->top != kept->stack;
 }
 
-static inline uint64_t tbed_counter_read(void)
+TBED_INLINE uint64_t tbed_counter_read(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
     return __builtin_ia32_rdtsc(); /* <x86intrin.h>, for its name __rdtsc(), takes half a second to compile */
@@ -109,25 +109,25 @@ static inline uint64_t tbed_counter_read(void)
 #endif
 }
 
-static inline uint64_t tbed_recorder_now(const struct tbed_recorder *recorder)
+TBED_INLINE uint64_t tbed_recorder_now(const struct tbed_recorder *recorder)
 {
     if (TBED_UNLIKELY(recorder->idle != TBED_MARK_READY))
         return tbed_clock_slow(recorder);
     return tbed_counter_read();
 }
 
-static inline void tbed_recorder_mark_busy(struct tbed_recorder *recorder)
+TBED_INLINE void tbed_recorder_mark_busy(struct tbed_recorder *recorder)
 {
     __atomic_store_n(&recorder->mark, TBED_MARK_BUSY, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-static inline void tbed_recorder_mark_idle(struct tbed_recorder *recorder, uint8_t mark)
+TBED_INLINE void tbed_recorder_mark_idle(struct tbed_recorder *recorder, uint8_t mark)
 {
     __atomic_store_n(&recorder->mark, mark, __ATOMIC_RELEASE);
 }
 
-static inline int tbed_recorder_is_off(const struct tbed_recorder *recorder)
+TBED_INLINE int tbed_recorder_is_off(const struct tbed_recorder *recorder)
 {
     return recorder->mark == TBED_MARK_OFF;
 }
@@ -136,7 +136,7 @@ static inline int tbed_recorder_is_off(const struct tbed_recorder *recorder)
  * The recorder to store into, marked busy: 'recorder', or in a signal handler that interrupted one of its records the one
  * that it keeps for such handlers. NULL: the event was dropped (counted).
  */
-static inline struct tbed_recorder *tbed_recorder_entered(struct tbed_recorder *recorder)
+TBED_INLINE struct tbed_recorder *tbed_recorder_entered(struct tbed_recorder *recorder)
 {
     if (TBED_UNLIKELY(recorder->mark != TBED_MARK_READY))
         return tbed_recorder_is_off(recorder) ? NULL : tbed_recorder_entered_slow(recorder);
@@ -144,7 +144,7 @@ static inline struct tbed_recorder *tbed_recorder_entered(struct tbed_recorder *
     return recorder;
 }
 
-static inline void tbed_recorder_leave(struct tbed_recorder *recorder)
+TBED_INLINE void tbed_recorder_leave(struct tbed_recorder *recorder)
 {
     tbed_recorder_mark_idle(recorder, recorder->idle);
 }
@@ -154,7 +154,7 @@ static inline void tbed_recorder_leave(struct tbed_recorder *recorder)
  * Both numbers are below 2^31 then. If too few bytes are left, the subtraction wraps around to a huge number; so it does
  * if the tick is before the base, or 'end' of struct tbed_recorder is NULL, which means stopped.
  */
-static inline int tbed_recorder_fits(const struct tbed_recorder *recorder, size_t nwords, uint64_t delta)
+TBED_INLINE int tbed_recorder_fits(const struct tbed_recorder *recorder, size_t nwords, uint64_t delta)
 {
     uint64_t end = (uintptr_t)__atomic_load_n(&recorder->end, __ATOMIC_RELAXED);
     uint64_t left = end - ((uint64_t)(uintptr_t)recorder->cursor + nwords * 8);
@@ -162,15 +162,15 @@ static inline int tbed_recorder_fits(const struct tbed_recorder *recorder, size_
 }
 
 /* Where to store the next 'nwords' words; NULL if the record was dropped (counted). */
-static inline uint64_t *tbed_recorder_room(struct tbed_recorder *recorder, size_t nwords, uint64_t tick)
+TBED_INLINE uint64_t *tbed_recorder_room(struct tbed_recorder *recorder, size_t nwords, uint64_t tick)
 {
     if (TBED_UNLIKELY(!tbed_recorder_fits(recorder, nwords, tick - recorder->base)))
         return tbed_recorder_refill(recorder, nwords, tick);
     return recorder->cursor;
 }
 
-static inline uint64_t tbed_event_word(const struct tbed_recorder *recorder, uint32_t tag, uint32_t id,
-                                       uint64_t tick)
+TBED_INLINE uint64_t tbed_event_word(const struct tbed_recorder *recorder, uint32_t tag, uint32_t id,
+                                     uint64_t tick)
 {
     return (tick - recorder->base) << 33 | (uint64_t)tag << 30 | (id & TBED_ID_MAX);
 }
@@ -183,7 +183,7 @@ static inline uint64_t tbed_event_word(const struct tbed_recorder *recorder, uin
  * a second time by the store. Compilers emit this instruction only for processors that must have it; to others it is a
  * NOP.
  */
-static inline void tbed_line_prefetch(const uint64_t *at)
+TBED_INLINE void tbed_line_prefetch(const uint64_t *at)
 {
 #if defined(__x86_64__)
     __asm__ __volatile__("prefetchw %0" : : "m"(*at));
@@ -193,14 +193,14 @@ static inline void tbed_line_prefetch(const uint64_t *at)
 }
 
 /* The second word gives the record's length. It is stored before what follows it, so that a kill leaves one record. */
-static inline void tbed_record_head_store(uint64_t *at, uint64_t head)
+TBED_INLINE void tbed_record_head_store(uint64_t *at, uint64_t head)
 {
     at[1] = tbed_word_order(head);
     __atomic_signal_fence(__ATOMIC_RELEASE);
 }
 
-static inline void tbed_recorder_commit(struct tbed_recorder *recorder, uint64_t *at, size_t nwords,
-                                        uint64_t word)
+TBED_INLINE void tbed_recorder_commit(struct tbed_recorder *recorder, uint64_t *at, size_t nwords,
+                                      uint64_t word)
 {
     __atomic_store_n((tbed_word *)at, tbed_word_order(word), __ATOMIC_RELEASE);
     tbed_line_prefetch(at + TBED_PREFETCH_NWORDS);
@@ -213,8 +213,8 @@ struct tbed_words {
 };
 
 /* A span that has begun becomes the innermost one, at 'span': the top, which is below the limit. */
-static inline void tbed_span_put(struct tbed_recorder_kept *kept, struct tbed_open_span *span, uint64_t tick,
-                                 uint32_t id)
+TBED_INLINE void tbed_span_put(struct tbed_recorder_kept *kept, struct tbed_open_span *span, uint64_t tick,
+                               uint32_t id)
 {
     span->begin_tick = tick;
     span->id = id;
@@ -226,10 +226,8 @@ static inline void tbed_span_put(struct tbed_recorder_kept *kept, struct tbed_op
  * compiler knows the tag, whether a span begins, and how many words are stored: 'room'. Those behind the event's 'nwords'
  * are 0. 'id' is at most TBED_ID_MAX. False: nothing was recorded.
  */
-static inline __attribute__((always_inline)) int tbed_words_record(struct tbed_recorder *recorder,
-                                                                   uint32_t tag, uint32_t id, int is_begin,
-                                                                   size_t room, size_t nwords,
-                                                                   struct tbed_words more)
+TBED_ALWAYS_INLINE int tbed_words_record(struct tbed_recorder *recorder, uint32_t tag, uint32_t id,
+                                         int is_begin, size_t room, size_t nwords, struct tbed_words more)
 {
     struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
     if (TBED_UNLIKELY(recorder->mark != TBED_MARK_READY))
@@ -257,8 +255,7 @@ static inline __attribute__((always_inline)) int tbed_words_record(struct tbed_r
     return 1;
 }
 
-static inline struct tbed_words tbed_words_of(uint64_t first, uint64_t second, uint64_t third,
-                                              uint64_t fourth)
+TBED_INLINE struct tbed_words tbed_words_of(uint64_t first, uint64_t second, uint64_t third, uint64_t fourth)
 {
     struct tbed_words words;
     words.at[0] = first;
@@ -268,12 +265,12 @@ static inline struct tbed_words tbed_words_of(uint64_t first, uint64_t second, u
     return words;
 }
 
-static inline struct tbed_words tbed_words_none(void)
+TBED_INLINE struct tbed_words tbed_words_none(void)
 {
     return tbed_words_of(0, 0, 0, 0);
 }
 
-static inline void tbed_span_begin(struct tbed_recorder *recorder, uint32_t id)
+TBED_INLINE void tbed_span_begin(struct tbed_recorder *recorder, uint32_t id)
 {
     if (!tbed_words_record(recorder, TBED_TAG_BEGIN, id & TBED_ID_MAX, 1, 1, 1, tbed_words_none()) &&
         !tbed_recorder_is_off(recorder))
@@ -284,8 +281,8 @@ static inline void tbed_span_begin(struct tbed_recorder *recorder, uint32_t id)
  * The usual case of the end of the innermost span: of any, or only of the span with this id and begin. False: nothing was
  * recorded.
  */
-static inline __attribute__((always_inline)) int tbed_end_record(struct tbed_recorder *recorder, int is_any,
-                                                                 uint32_t id, uint64_t begin_tick)
+TBED_ALWAYS_INLINE int tbed_end_record(struct tbed_recorder *recorder, int is_any, uint32_t id,
+                                       uint64_t begin_tick)
 {
     struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
     if (TBED_UNLIKELY(recorder->mark != TBED_MARK_READY))
@@ -305,7 +302,7 @@ static inline __attribute__((always_inline)) int tbed_end_record(struct tbed_rec
     return 1;
 }
 
-static inline void tbed_span_end(struct tbed_recorder *recorder)
+TBED_INLINE void tbed_span_end(struct tbed_recorder *recorder)
 {
     if (!tbed_end_record(recorder, 1, 0, 0) && !tbed_recorder_is_off(recorder))
         tbed_span_end_slow(recorder);
@@ -315,8 +312,8 @@ static inline void tbed_span_end(struct tbed_recorder *recorder)
  * Gives the allocation that was recorded last the size that it has by now, in place: 'behind' is where the cursor was after
  * it. False: it was not the last event, or the size does not fit there; tbed_resize_record() serves then.
  */
-static inline int tbed_last_alloc_resize(struct tbed_recorder *recorder, const uint64_t *behind,
-                                         uint64_t address, uint64_t size)
+TBED_INLINE int tbed_last_alloc_resize(struct tbed_recorder *recorder, const uint64_t *behind,
+                                       uint64_t address, uint64_t size)
 {
     const uint64_t plain = (uint64_t)TBED_PAIR_ALLOC << 60 | address / 8, size_bits = (uint64_t)0x7FFF << 45;
     if (TBED_UNLIKELY(recorder->mark != TBED_MARK_READY) || behind == NULL || size >> 15 != 0)
@@ -331,7 +328,7 @@ static inline int tbed_last_alloc_resize(struct tbed_recorder *recorder, const u
     return is_last;
 }
 
-static inline void tbed_instant_record(struct tbed_recorder *recorder, uint32_t id)
+TBED_INLINE void tbed_instant_record(struct tbed_recorder *recorder, uint32_t id)
 {
     if (!tbed_words_record(recorder, TBED_TAG_INSTANT, id & TBED_ID_MAX, 0, 1, 1, tbed_words_none()) &&
         !tbed_recorder_is_off(recorder))
@@ -339,17 +336,17 @@ static inline void tbed_instant_record(struct tbed_recorder *recorder, uint32_t 
 }
 
 /* Whether a PAIR has room for the number. */
-static inline int tbed_counter_fits(int64_t value)
+TBED_INLINE int tbed_counter_fits(int64_t value)
 {
     return ((uint64_t)value + ((uint64_t)1 << 59)) >> 60 == 0;
 }
 
-static inline uint64_t tbed_counter_bits(int64_t value)
+TBED_INLINE uint64_t tbed_counter_bits(int64_t value)
 {
     return (uint64_t)value & (((uint64_t)1 << 60) - 1);
 }
 
-static inline struct tbed_words tbed_counter_f64_words(uint64_t bits)
+TBED_INLINE struct tbed_words tbed_counter_f64_words(uint64_t bits)
 {
     return tbed_words_of(TBED_EXT_COUNTER | 1 << 8 | 3 << 16,
                          TBED_ARG_F64 | 8 << 8 | (uint64_t)TBED_ID_INVALID << 32, bits, 0);

@@ -66,7 +66,8 @@ extern "C" {
  * exit() stops too. A TBED_SPAN that is open at tbed_stop() has no end in the trace.
  *
  * Errors:  those of tbed_writer_open(); ERR_NOT_A_TRACE; ERR_BUSY if a trace is already running, perhaps started by the
- *          environment; it goes on. The status may be ignored: after a failure the macros do nothing.
+ *          environment; it goes on, but that of 'tracebed record' makes way. The status may be ignored: after a failure the
+ *          macros do nothing.
  * Memory:  a stop frees everything if no other thread that has recorded is alive. Otherwise about 52 KiB are kept, as
  *          those threads may still look at their recorders.
  * Threads: any, but not from a signal handler.
@@ -85,6 +86,7 @@ extern "C" {
  *   RTL_LOGFILE=run               if TRACEBED is not set, and only in programs that use the macros of
  *                                 <tracebed/logfile.h>: each process records into run_PID.tbed. A value that ends in
  *                                 ".nopid" is used as the file name. An existing file is left alone
+ * Without TRACEBED and RTL_LOGFILE, a program that 'tracebed record' runs records into its trace, until a tbed_start().
  * Child processes find TRACEBED with a '+' and an absolute path, and so record into the same trace; with TRACEBED_ROTATE,
  * each records into run.tbed.PID. A value that cannot be parsed prints one line to standard error, and the program runs
  * without a trace.
@@ -93,10 +95,10 @@ enum tbed_status tbed_start(const char *path, const struct tbed_writer_options *
 void tbed_stop(void);
 
 /* The writer of the running trace; NULL if none is running. Valid until tbed_stop(). */
-static inline struct tbed_writer *tbed_default_writer(void);
+TBED_INLINE struct tbed_writer *tbed_default_writer(void);
 /* The calling thread's recorder; one that drops everything if no trace is running. Valid until tbed_stop() or the
  * thread's end. */
-static inline struct tbed_recorder *tbed_default_recorder(void);
+TBED_INLINE struct tbed_recorder *tbed_default_recorder(void);
 
 /*
  * Names the calling thread, in this trace and in later ones; cut to 63 bytes. By default a thread has the name that

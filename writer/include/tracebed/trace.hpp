@@ -44,19 +44,19 @@ namespace tracebed
 class session
 {
   public:
-    explicit session(const char *path, const tbed_writer_options *options = nullptr) noexcept
+    TBED_UNTRACED explicit session(const char *path, const tbed_writer_options *options = nullptr) noexcept
         : status_(tbed_start(path, options))
     {
     }
     session(const session &) = delete;
     session &operator=(const session &) = delete;
     /* If another trace was already running, that one goes on. */
-    ~session()
+    TBED_UNTRACED ~session()
     {
         if (status_ == TBED_OK)
             tbed_stop();
     }
-    tbed_status status() const noexcept
+    TBED_UNTRACED tbed_status status() const noexcept
     {
         return status_;
     }
@@ -73,14 +73,16 @@ class session
 class span
 {
   public:
-    explicit span(std::string_view name = __builtin_FUNCTION(), const char *function = __builtin_FUNCTION(),
-                  const char *file = __builtin_FILE(), unsigned line = __builtin_LINE()) noexcept
+    TBED_UNTRACED explicit span(std::string_view name = __builtin_FUNCTION(),
+                                const char *function = __builtin_FUNCTION(),
+                                const char *file = __builtin_FILE(),
+                                unsigned line = __builtin_LINE()) noexcept
         : scope_(is_on() ? begin(name, function, file, line) : tbed_scope_none())
     {
     }
 #ifdef __cpp_lib_source_location
     /* Named by the function with its class and parameters. */
-    explicit span(const std::source_location &where) noexcept
+    TBED_UNTRACED explicit span(const std::source_location &where) noexcept
         : scope_(is_on()
                      ? begin(where.function_name(), where.function_name(), where.file_name(), where.line())
                      : tbed_scope_none())
@@ -89,22 +91,22 @@ class span
 #endif
     span(const span &) = delete;
     span &operator=(const span &) = delete;
-    __attribute__((always_inline)) ~span()
+    TBED_UNTRACED __attribute__((always_inline)) ~span()
     {
         end();
     }
-    void end() noexcept
+    TBED_UNTRACED void end() noexcept
     {
         tbed_scope_end(&scope_);
     }
 
   private:
-    static bool is_on() noexcept
+    TBED_UNTRACED static bool is_on() noexcept
     {
         return tbed_category_generation(&tbed_category_default) != 0;
     }
-    static tbed_scope begin(std::string_view name, const char *function, const char *file,
-                            unsigned line) noexcept
+    TBED_UNTRACED static tbed_scope begin(std::string_view name, const char *function, const char *file,
+                                          unsigned line) noexcept
     {
         if (!tbed_enter(&tbed_category_default))
             return tbed_scope_none();
@@ -118,7 +120,7 @@ class span
 #ifdef __cpp_lib_format
 /* A message that std::format() puts together when it is recorded, if a trace is running. */
 template <typename... VALUES>
-void log(tbed_severity severity, std::format_string<VALUES...> format, VALUES &&...values)
+TBED_UNTRACED void log(tbed_severity severity, std::format_string<VALUES...> format, VALUES &&...values)
 {
     if (!tbed_enter(&tbed_category_default))
         return;
@@ -126,7 +128,7 @@ void log(tbed_severity severity, std::format_string<VALUES...> format, VALUES &&
     tbed_message_record(tbed_thread_self.recorder, severity, text.data(), text.size());
 }
 
-template <typename... VALUES> void log(std::format_string<VALUES...> format, VALUES &&...values)
+template <typename... VALUES> TBED_UNTRACED void log(std::format_string<VALUES...> format, VALUES &&...values)
 {
     log(TBED_SEVERITY_INFORMATION, format, std::forward<VALUES>(values)...);
 }

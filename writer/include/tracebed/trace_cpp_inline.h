@@ -25,31 +25,31 @@ template <typename TYPE> struct tbed_traits_of {
 };
 
 /* A text of that many bytes, which the event copies. */
-TBED_INLINE struct tbed_argument tbed_value_string(const void *text, size_t nbytes)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value_string(const void *text, size_t nbytes)
 {
     struct tbed_argument value = tbed_value_text(text != nullptr ? text : "");
     value.nbytes = nbytes < TBED_NBYTES_UNMEASURED ? (uint32_t)nbytes : TBED_NBYTES_UNMEASURED - 1;
     return value;
 }
 
-TBED_INLINE struct tbed_argument tbed_value(wchar_t value)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value(wchar_t value)
 {
     return tbed_value_i64(value);
 }
-TBED_INLINE struct tbed_argument tbed_value(char16_t value)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value(char16_t value)
 {
     return tbed_value_u32(value);
 }
-TBED_INLINE struct tbed_argument tbed_value(char32_t value)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value(char32_t value)
 {
     return tbed_value_u32(value);
 }
 #ifdef __cpp_char8_t
-TBED_INLINE struct tbed_argument tbed_value(char8_t value)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value(char8_t value)
 {
     return tbed_value_u32(value);
 }
-TBED_INLINE struct tbed_argument tbed_value(const char8_t *value)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value(const char8_t *value)
 {
     return tbed_value_text(value);
 }
@@ -57,13 +57,13 @@ TBED_INLINE struct tbed_argument tbed_value(const char8_t *value)
 
 /* Else it would be converted to bool. */
 template <typename RESULT, typename... PARAMETERS>
-TBED_INLINE struct tbed_argument tbed_value(RESULT (*function)(PARAMETERS...))
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value(RESULT (*function)(PARAMETERS...))
 {
     return tbed_value_pointer(reinterpret_cast<const void *>(function));
 }
 
 template <typename ENUM>
-TBED_INLINE typename tbed_only_if<tbed_traits_of<ENUM>::is_enum, struct tbed_argument>::type
+TBED_ALWAYS_INLINE typename tbed_only_if<tbed_traits_of<ENUM>::is_enum, struct tbed_argument>::type
 tbed_value(ENUM value)
 {
     return tbed_value(static_cast<__underlying_type(ENUM)>(value));
@@ -72,13 +72,13 @@ tbed_value(ENUM value)
 /* ---- Objects ---- */
 
 template <typename STRING>
-TBED_INLINE auto tbed_value_object(const STRING &text, int)
+TBED_ALWAYS_INLINE auto tbed_value_object(const STRING &text, int)
     -> decltype(static_cast<const char *>(text.data()), text.size(), tbed_argument())
 {
     return tbed_value_string(text.data(), (size_t)text.size());
 }
 
-template <typename OBJECT> TBED_INLINE struct tbed_argument tbed_value_object(const OBJECT &, long)
+template <typename OBJECT> TBED_ALWAYS_INLINE struct tbed_argument tbed_value_object(const OBJECT &, long)
 {
     static_assert(sizeof(OBJECT) == 0,
                   "not a value that an event can store: pass a number, an enum, a pointer or a "
@@ -87,7 +87,7 @@ template <typename OBJECT> TBED_INLINE struct tbed_argument tbed_value_object(co
 }
 
 template <typename OBJECT>
-TBED_INLINE typename tbed_only_if<tbed_traits_of<OBJECT>::is_object, struct tbed_argument>::type
+TBED_ALWAYS_INLINE typename tbed_only_if<tbed_traits_of<OBJECT>::is_object, struct tbed_argument>::type
 tbed_value(const OBJECT &object)
 {
     return tbed_value_object(object, 0);
@@ -104,12 +104,12 @@ template <typename TEXT> constexpr const char *tbed_literal(const TEXT &)
     return "";
 }
 
-TBED_INLINE uint32_t tbed_name_id(const char *text)
+TBED_ALWAYS_INLINE uint32_t tbed_name_id(const char *text)
 {
     return tbed_dynamic_id(text);
 }
 template <typename STRING>
-TBED_INLINE auto tbed_name_id(const STRING &text)
+TBED_ALWAYS_INLINE auto tbed_name_id(const STRING &text)
     -> decltype(static_cast<const char *>(text.data()), (size_t)text.size(), uint32_t())
 {
     return tbed_string_intern(tbed_thread_self.writer, text.data(), (size_t)text.size());

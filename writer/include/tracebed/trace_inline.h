@@ -16,13 +16,13 @@
 #include <tracebed/trace_packing_inline.h>
 
 /* 0: disabled. */
-TBED_INLINE uint32_t tbed_category_generation(const struct tbed_category *category)
+TBED_ALWAYS_INLINE uint32_t tbed_category_generation(const struct tbed_category *category)
 {
     return __atomic_load_n(&category->generation, __ATOMIC_RELAXED);
 }
 
 /* Whether to record. If so, the thread has its recorder. */
-TBED_INLINE bool tbed_enter(const struct tbed_category *category)
+TBED_ALWAYS_INLINE bool tbed_enter(const struct tbed_category *category)
 {
     uint32_t generation = tbed_category_generation(category);
     if (generation == 0)
@@ -30,17 +30,17 @@ TBED_INLINE bool tbed_enter(const struct tbed_category *category)
     return !TBED_UNLIKELY(tbed_thread_self.generation != generation) || tbed_macros_enter();
 }
 
-static inline struct tbed_writer *tbed_default_writer(void)
+TBED_INLINE struct tbed_writer *tbed_default_writer(void)
 {
     return tbed_enter(&tbed_category_default) ? tbed_thread_self.writer : NULL;
 }
 
-static inline struct tbed_recorder *tbed_default_recorder(void)
+TBED_INLINE struct tbed_recorder *tbed_default_recorder(void)
 {
     return tbed_enter(&tbed_category_default) ? tbed_thread_self.recorder : tbed_recorder_open(NULL, NULL);
 }
 
-TBED_INLINE uint32_t tbed_site_id(struct tbed_site *site)
+TBED_ALWAYS_INLINE uint32_t tbed_site_id(struct tbed_site *site)
 {
     uint64_t state = __atomic_load_n(&site->state, __ATOMIC_RELAXED);
     if (TBED_UNLIKELY((uint32_t)(state >> 32) != tbed_thread_self.generation))
@@ -49,19 +49,19 @@ TBED_INLINE uint32_t tbed_site_id(struct tbed_site *site)
 }
 
 /* Whether the thread has its recorder and the site its id; 'generation' is not 0. */
-TBED_INLINE bool tbed_is_entered(uint32_t generation, uint64_t state)
+TBED_ALWAYS_INLINE bool tbed_is_entered(uint32_t generation, uint64_t state)
 {
     return !TBED_UNLIKELY(tbed_thread_self.generation != generation || (uint32_t)(state >> 32) != generation);
 }
 
 /* For the default category the compiler knows the answer. */
-TBED_INLINE bool tbed_category_is_stored(const struct tbed_category *category)
+TBED_ALWAYS_INLINE bool tbed_category_is_stored(const struct tbed_category *category)
 {
     return category != &tbed_category_default && category->is_stored != 0;
 }
 
 /* The category id that an event stores; INVALID if the category is only a switch. */
-TBED_INLINE uint32_t tbed_category_id(struct tbed_category *category)
+TBED_ALWAYS_INLINE uint32_t tbed_category_id(struct tbed_category *category)
 {
     return tbed_category_is_stored(category) ? tbed_site_id(&category->site) : TBED_ID_INVALID;
 }
@@ -71,18 +71,18 @@ TBED_INLINE uint32_t tbed_category_id(struct tbed_category *category)
  * It is compiled with its caller, so calling it goes through no table and saves few registers.
  */
 #ifdef __OPTIMIZE__
-#define TBED_OUTLINE static __attribute__((noinline, unused))
+#define TBED_OUTLINE static TBED_UNTRACED __attribute__((noinline, unused))
 /* What those end with in unusual cases: a call at their end needs no registers that have to be saved. */
-#define TBED_OUTLINE_SLOW static __attribute__((noinline, unused, cold))
+#define TBED_OUTLINE_SLOW static TBED_UNTRACED __attribute__((noinline, unused, cold))
 #else
 /* A compiler that does not optimize inlines nothing, and stores a static function that is not used unless it is inline. */
-#define TBED_OUTLINE      TBED_INLINE
-#define TBED_OUTLINE_SLOW TBED_INLINE
+#define TBED_OUTLINE      TBED_ALWAYS_INLINE
+#define TBED_OUTLINE_SLOW TBED_ALWAYS_INLINE
 #endif
 
 /* ---- Spans ---- */
 
-TBED_INLINE void tbed_begin_entered(struct tbed_category *category, uint32_t id)
+TBED_ALWAYS_INLINE void tbed_begin_entered(struct tbed_category *category, uint32_t id)
 {
     if (tbed_category_is_stored(category))
         tbed_span_begin_category(tbed_thread_self.recorder, id, tbed_category_id(category), NULL, 0);
@@ -117,7 +117,7 @@ TBED_OUTLINE uint32_t tbed_begin_default(uint32_t generation, struct tbed_site *
     return generation;
 }
 
-TBED_INLINE uint32_t tbed_do_begin(struct tbed_category *category, struct tbed_site *site)
+TBED_ALWAYS_INLINE uint32_t tbed_do_begin(struct tbed_category *category, struct tbed_site *site)
 {
     uint32_t generation = tbed_category_generation(category);
     if (generation == 0)
@@ -132,38 +132,38 @@ TBED_OUTLINE void tbed_end_on(const struct tbed_category *category)
         tbed_span_end(tbed_thread_self.recorder);
 }
 
-TBED_INLINE void tbed_do_end(const struct tbed_category *category)
+TBED_ALWAYS_INLINE void tbed_do_end(const struct tbed_category *category)
 {
     if (tbed_category_generation(category) != 0)
         tbed_end_on(category);
 }
 
 /* Of the thread's spans in all categories, as long as it has a recorder. */
-TBED_INLINE uint32_t tbed_do_depth(void)
+TBED_ALWAYS_INLINE uint32_t tbed_do_depth(void)
 {
     return tbed_thread_self.generation != 0 ? tbed_span_depth(tbed_thread_self.recorder) : 0;
 }
 
-TBED_INLINE void tbed_do_end_to(uint32_t depth)
+TBED_ALWAYS_INLINE void tbed_do_end_to(uint32_t depth)
 {
     if (tbed_thread_self.generation != 0)
         tbed_span_end_to(tbed_thread_self.recorder, depth);
 }
 
-TBED_INLINE struct tbed_span tbed_span_of(uint32_t generation)
+TBED_ALWAYS_INLINE struct tbed_span tbed_span_of(uint32_t generation)
 {
     struct tbed_span span;
     span.generation = generation;
     return span;
 }
 
-TBED_INLINE struct tbed_span tbed_span_open(struct tbed_category *category, struct tbed_site *site)
+TBED_ALWAYS_INLINE struct tbed_span tbed_span_open(struct tbed_category *category, struct tbed_site *site)
 {
     return tbed_span_of(tbed_do_begin(category, site));
 }
 
 /* The id is looked up only if the category is enabled. */
-TBED_INLINE struct tbed_span tbed_span_open_dynamic(struct tbed_category *category, uint32_t id)
+TBED_ALWAYS_INLINE struct tbed_span tbed_span_open_dynamic(struct tbed_category *category, uint32_t id)
 {
     return tbed_span_of(tbed_begin_dynamic(category, id));
 }
@@ -175,13 +175,13 @@ TBED_OUTLINE void tbed_end_of(uint32_t generation)
         tbed_span_end(tbed_thread_self.recorder);
 }
 
-TBED_INLINE void tbed_span_close(const struct tbed_span *span)
+TBED_ALWAYS_INLINE void tbed_span_close(const struct tbed_span *span)
 {
     if (span->generation != 0)
         tbed_end_of(span->generation);
 }
 
-TBED_INLINE struct tbed_scope tbed_scope_none(void)
+TBED_ALWAYS_INLINE struct tbed_scope tbed_scope_none(void)
 {
     struct tbed_scope scope;
     scope.recorder = NULL;
@@ -191,7 +191,7 @@ TBED_INLINE struct tbed_scope tbed_scope_none(void)
 }
 
 /* For a thread that has entered. */
-TBED_INLINE struct tbed_scope tbed_scope_begin(uint32_t id)
+TBED_ALWAYS_INLINE struct tbed_scope tbed_scope_begin(uint32_t id)
 {
     struct tbed_scope scope;
     struct tbed_recorder *recorder = tbed_thread_self.recorder;
@@ -216,7 +216,7 @@ TBED_OUTLINE void tbed_scope_end_on(struct tbed_recorder *recorder, uint64_t beg
 }
 
 /* Ends the span, and no other, in the trace where it began, and only once. */
-TBED_INLINE void tbed_scope_end(struct tbed_scope *scope)
+TBED_ALWAYS_INLINE void tbed_scope_end(struct tbed_scope *scope)
 {
     if (scope->recorder != NULL)
         tbed_scope_end_on(scope->recorder, scope->begin_tick, scope->generation, scope->id);
@@ -225,7 +225,7 @@ TBED_INLINE void tbed_scope_end(struct tbed_scope *scope)
 
 /* ---- Instants, tracks ---- */
 
-TBED_INLINE void tbed_instant_entered(struct tbed_category *category, uint32_t id)
+TBED_ALWAYS_INLINE void tbed_instant_entered(struct tbed_category *category, uint32_t id)
 {
     if (tbed_category_is_stored(category))
         tbed_instant_record_category(tbed_thread_self.recorder, id, tbed_category_id(category), NULL, 0);
@@ -245,7 +245,7 @@ TBED_OUTLINE void tbed_instant_dynamic(struct tbed_category *category, uint32_t 
     tbed_instant_entered(category, id);
 }
 
-TBED_INLINE void tbed_do_instant(struct tbed_category *category, struct tbed_site *site)
+TBED_ALWAYS_INLINE void tbed_do_instant(struct tbed_category *category, struct tbed_site *site)
 {
     uint32_t generation = tbed_category_generation(category);
     if (generation == 0)
@@ -259,14 +259,14 @@ TBED_INLINE void tbed_do_instant(struct tbed_category *category, struct tbed_sit
 }
 
 /* The thread must have its recorder: tbed_enter(). */
-TBED_INLINE struct tbed_recorder *tbed_track_recorder(struct tbed_track *track)
+TBED_ALWAYS_INLINE struct tbed_recorder *tbed_track_recorder(struct tbed_track *track)
 {
     if (TBED_UNLIKELY(track->generation != tbed_thread_self.generation))
         return tbed_track_enter(track);
     return track->recorder;
 }
 
-TBED_INLINE void tbed_do_track_end(struct tbed_track *track)
+TBED_ALWAYS_INLINE void tbed_do_track_end(struct tbed_track *track)
 {
     if (!tbed_enter(&tbed_category_default))
         return;
@@ -277,8 +277,8 @@ TBED_INLINE void tbed_do_track_end(struct tbed_track *track)
 
 /* ---- Counters ---- */
 
-TBED_INLINE void tbed_counter_entered(struct tbed_category *category, struct tbed_site *site,
-                                      struct tbed_argument value)
+TBED_ALWAYS_INLINE void tbed_counter_entered(struct tbed_category *category, struct tbed_site *site,
+                                             struct tbed_argument value)
 {
     struct tbed_recorder *recorder = tbed_thread_self.recorder;
     uint32_t id = tbed_site_id(site);
@@ -324,8 +324,8 @@ TBED_OUTLINE void tbed_counter_f64(uint32_t generation, struct tbed_site *site, 
 }
 
 /* Any but a number is an integer. */
-TBED_INLINE void tbed_do_counter(struct tbed_category *category, struct tbed_site *site,
-                                 struct tbed_argument value)
+TBED_ALWAYS_INLINE void tbed_do_counter(struct tbed_category *category, struct tbed_site *site,
+                                        struct tbed_argument value)
 {
     uint32_t generation = tbed_category_generation(category);
     enum tbed_argument_type type = value.type == TBED_ARG_F64   ? TBED_ARG_F64
@@ -342,7 +342,7 @@ TBED_INLINE void tbed_do_counter(struct tbed_category *category, struct tbed_sit
 /* ---- Spans and instants with arguments: their names follow that of the event ---- */
 
 /* The id of the first name, which was stored before that of the event. */
-TBED_INLINE uint32_t tbed_sites_names(const struct tbed_site *sites)
+TBED_ALWAYS_INLINE uint32_t tbed_sites_names(const struct tbed_site *sites)
 {
     uint64_t state = __atomic_load_n(&sites[1].state, __ATOMIC_RELAXED);
     return (uint32_t)(state >> 32) == tbed_thread_self.generation ? (uint32_t)state : TBED_ID_INVALID;
@@ -352,12 +352,12 @@ TBED_INLINE uint32_t tbed_sites_names(const struct tbed_site *sites)
  * The third word: the id of the first name, and the types. The name's was stored before that of the event, so it belongs
  * to the same trace, or to a later one if the trace has been stopped since, and then nothing is recorded.
  */
-TBED_INLINE uint64_t tbed_values_fixed(const struct tbed_site *sites, uint32_t types)
+TBED_ALWAYS_INLINE uint64_t tbed_values_fixed(const struct tbed_site *sites, uint32_t types)
 {
     return __atomic_load_n(&sites[1].state, __ATOMIC_RELAXED) << 32 | types;
 }
 
-TBED_INLINE uint64_t tbed_values_head(bool is_begin, uint64_t kinds)
+TBED_ALWAYS_INLINE uint64_t tbed_values_head(bool is_begin, uint64_t kinds)
 {
     return (uint64_t)(is_begin ? TBED_EXT_PACKED_BEGIN : TBED_EXT_PACKED_INSTANT) |
            (uint64_t)TBED_KINDS_COUNT(kinds) << 8;
@@ -379,9 +379,9 @@ TBED_OUTLINE_SLOW uint32_t tbed_values_slow(struct tbed_category *category, stru
     return tbed_thread_self.generation;
 }
 
-TBED_INLINE uint32_t tbed_values_record(uint32_t generation, struct tbed_category *category,
-                                        struct tbed_site *sites, bool is_begin, uint64_t kinds,
-                                        const uint64_t *slots)
+TBED_ALWAYS_INLINE uint32_t tbed_values_record(uint32_t generation, struct tbed_category *category,
+                                               struct tbed_site *sites, bool is_begin, uint64_t kinds,
+                                               const uint64_t *slots)
 {
     uint64_t state = __atomic_load_n(&sites->state, __ATOMIC_ACQUIRE);
     bool is_usual =
@@ -412,8 +412,8 @@ TBED_OUTLINE_SLOW uint32_t tbed_few_slow(struct tbed_site *sites, bool is_begin,
 }
 
 /* The usual case of an event with few numbers. */
-TBED_INLINE uint32_t tbed_few_record(uint32_t generation, struct tbed_site *sites, bool is_begin,
-                                     uint64_t head, uint32_t types, uint64_t first, uint64_t second)
+TBED_ALWAYS_INLINE uint32_t tbed_few_record(uint32_t generation, struct tbed_site *sites, bool is_begin,
+                                            uint64_t head, uint32_t types, uint64_t first, uint64_t second)
 {
     uint64_t state = __atomic_load_n(&sites->state, __ATOMIC_ACQUIRE);
     if (TBED_UNLIKELY(
@@ -445,8 +445,9 @@ TBED_OUTLINE_SLOW uint32_t tbed_values_one_text_slow(struct tbed_site *sites, bo
     return tbed_values_slow(&tbed_category_default, sites, is_begin, kinds, slots);
 }
 
-TBED_INLINE uint32_t tbed_values_one_text(uint32_t generation, struct tbed_site *sites, bool is_begin,
-                                          uint64_t head, const char *text, uint64_t before, uint64_t behind)
+TBED_ALWAYS_INLINE uint32_t tbed_values_one_text(uint32_t generation, struct tbed_site *sites, bool is_begin,
+                                                 uint64_t head, const char *text, uint64_t before,
+                                                 uint64_t behind)
 {
     uint64_t state = __atomic_load_n(&sites->state, __ATOMIC_ACQUIRE);
     uint64_t fixed = tbed_values_fixed(sites, (uint32_t)(head >> 32));
@@ -481,11 +482,11 @@ TBED_OUTLINE uint32_t tbed_instant_values(uint32_t generation, struct tbed_categ
     return tbed_values_record(generation, category, sites, false, kinds, slots);
 }
 
-TBED_INLINE uint32_t tbed_do_begin_args(struct tbed_category *category, struct tbed_site *sites,
-                                        struct tbed_argument a, struct tbed_argument b,
-                                        struct tbed_argument c, struct tbed_argument d,
-                                        struct tbed_argument e, struct tbed_argument f,
-                                        struct tbed_argument g, struct tbed_argument h)
+TBED_ALWAYS_INLINE uint32_t tbed_do_begin_args(struct tbed_category *category, struct tbed_site *sites,
+                                               struct tbed_argument a, struct tbed_argument b,
+                                               struct tbed_argument c, struct tbed_argument d,
+                                               struct tbed_argument e, struct tbed_argument f,
+                                               struct tbed_argument g, struct tbed_argument h)
 {
     uint64_t slots[TBED_SLOTS_MAX], kinds = tbed_kinds_of(a, b, c, d, e, f, g, h);
     uint32_t generation = tbed_category_generation(category);
@@ -505,19 +506,21 @@ TBED_INLINE uint32_t tbed_do_begin_args(struct tbed_category *category, struct t
                              tbed_slots_fill(slots, a, b, c, d, e, f, g, h));
 }
 
-TBED_INLINE struct tbed_span tbed_span_open_args(struct tbed_category *category, struct tbed_site *sites,
-                                                 struct tbed_argument a, struct tbed_argument b,
-                                                 struct tbed_argument c, struct tbed_argument d,
-                                                 struct tbed_argument e, struct tbed_argument f,
-                                                 struct tbed_argument g, struct tbed_argument h)
+TBED_ALWAYS_INLINE struct tbed_span tbed_span_open_args(struct tbed_category *category,
+                                                        struct tbed_site *sites, struct tbed_argument a,
+                                                        struct tbed_argument b, struct tbed_argument c,
+                                                        struct tbed_argument d, struct tbed_argument e,
+                                                        struct tbed_argument f, struct tbed_argument g,
+                                                        struct tbed_argument h)
 {
     return tbed_span_of(tbed_do_begin_args(category, sites, a, b, c, d, e, f, g, h));
 }
 
-TBED_INLINE void tbed_do_instant_args(struct tbed_category *category, struct tbed_site *sites,
-                                      struct tbed_argument a, struct tbed_argument b, struct tbed_argument c,
-                                      struct tbed_argument d, struct tbed_argument e, struct tbed_argument f,
-                                      struct tbed_argument g, struct tbed_argument h)
+TBED_ALWAYS_INLINE void tbed_do_instant_args(struct tbed_category *category, struct tbed_site *sites,
+                                             struct tbed_argument a, struct tbed_argument b,
+                                             struct tbed_argument c, struct tbed_argument d,
+                                             struct tbed_argument e, struct tbed_argument f,
+                                             struct tbed_argument g, struct tbed_argument h)
 {
     uint64_t slots[TBED_SLOTS_MAX], kinds = tbed_kinds_of(a, b, c, d, e, f, g, h);
     uint32_t generation = tbed_category_generation(category);
@@ -540,7 +543,7 @@ TBED_INLINE void tbed_do_instant_args(struct tbed_category *category, struct tbe
 /* ---- Messages ---- */
 
 /* The second word without its size. */
-TBED_INLINE uint64_t tbed_message_head(uint32_t severity, uint64_t kinds)
+TBED_ALWAYS_INLINE uint64_t tbed_message_head(uint32_t severity, uint64_t kinds)
 {
     return TBED_EXT_PACKED_MESSAGE | (uint64_t)TBED_KINDS_COUNT(kinds) << 8 | (uint64_t)severity << 32 |
            (uint64_t)TBED_KINDS_TYPES(kinds) << 36;
@@ -582,10 +585,11 @@ TBED_OUTLINE void tbed_message_id_one_text(uint32_t id, struct tbed_site *format
 }
 
 /* Up to seven values; the thread has its recorder. */
-TBED_INLINE void tbed_do_message_id(uint32_t severity, uint32_t id, struct tbed_site *format, size_t count,
-                                    struct tbed_argument a, struct tbed_argument b, struct tbed_argument c,
-                                    struct tbed_argument d, struct tbed_argument e, struct tbed_argument f,
-                                    struct tbed_argument g)
+TBED_ALWAYS_INLINE void tbed_do_message_id(uint32_t severity, uint32_t id, struct tbed_site *format,
+                                           size_t count, struct tbed_argument a, struct tbed_argument b,
+                                           struct tbed_argument c, struct tbed_argument d,
+                                           struct tbed_argument e, struct tbed_argument f,
+                                           struct tbed_argument g)
 {
     uint64_t slots[TBED_SLOTS_MAX], kinds = tbed_kinds_of(a, b, c, d, e, f, g, tbed_value_none());
     (void)count;
@@ -605,7 +609,7 @@ struct tbed_log {
     uint32_t severity;
 };
 
-TBED_INLINE struct tbed_log tbed_log_of(const struct tbed_category *category, uint32_t severity)
+TBED_ALWAYS_INLINE struct tbed_log tbed_log_of(const struct tbed_category *category, uint32_t severity)
 {
     struct tbed_log log;
     log.category = category;
@@ -650,10 +654,11 @@ TBED_OUTLINE void tbed_message_one_text(uint32_t generation, struct tbed_site *f
         tbed_message_one_text_slow(generation, format, head, text, before, behind);
 }
 
-TBED_INLINE void tbed_do_message(struct tbed_log log, struct tbed_site *format, size_t count,
-                                 struct tbed_argument a, struct tbed_argument b, struct tbed_argument c,
-                                 struct tbed_argument d, struct tbed_argument e, struct tbed_argument f,
-                                 struct tbed_argument g)
+TBED_ALWAYS_INLINE void tbed_do_message(struct tbed_log log, struct tbed_site *format, size_t count,
+                                        struct tbed_argument a, struct tbed_argument b,
+                                        struct tbed_argument c, struct tbed_argument d,
+                                        struct tbed_argument e, struct tbed_argument f,
+                                        struct tbed_argument g)
 {
     uint64_t slots[TBED_SLOTS_MAX], kinds = tbed_kinds_of(a, b, c, d, e, f, g, tbed_value_none());
     uint32_t generation = tbed_category_generation(log.category);
@@ -673,8 +678,8 @@ TBED_INLINE void tbed_do_message(struct tbed_log log, struct tbed_site *format, 
     }
 }
 
-TBED_INLINE void tbed_do_message_list(struct tbed_log log, struct tbed_site *format,
-                                      struct tbed_argument *values, size_t count)
+TBED_ALWAYS_INLINE void tbed_do_message_list(struct tbed_log log, struct tbed_site *format,
+                                             struct tbed_argument *values, size_t count)
 {
     if (tbed_enter(log.category))
         tbed_message_values(log.severity, tbed_site_id(format), format, values, count);

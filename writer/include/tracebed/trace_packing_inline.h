@@ -16,12 +16,10 @@
 #pragma GCC system_header /* it is written for C++17 */
 #endif
 
-#define TBED_INLINE static inline __attribute__((always_inline))
-
 /* ---- Values ---- */
 
 /* Fills the unused places behind the last value; it takes no space. */
-TBED_INLINE struct tbed_argument tbed_value_none(void)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value_none(void)
 {
     struct tbed_argument value;
     value.type = 0;
@@ -35,7 +33,7 @@ TBED_INLINE struct tbed_argument tbed_value_none(void)
 #define TBED_FORMAT_PLAIN      1u /* flags of a format: every text belongs to a %s without a precision */
 
 /* A text is as long as %s would print it, also for NULL. */
-TBED_INLINE struct tbed_argument tbed_value_measured(struct tbed_argument value)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value_measured(struct tbed_argument value)
 {
     if (value.type == TBED_ARG_TEXT && value.nbytes == TBED_NBYTES_UNMEASURED) {
         const char *text = value.value.text != NULL ? value.value.text : "(null)";
@@ -62,7 +60,7 @@ TBED_INLINE struct tbed_argument tbed_value_measured(struct tbed_argument value)
 #define TBED_KINDS_TYPES(kinds)                                                                              \
     ((uint32_t)(kinds) & ~((uint32_t)(kinds) << 1 & (uint32_t)(kinds)&0x88888888u))
 
-TBED_INLINE uint32_t tbed_packed_type(struct tbed_argument value)
+TBED_ALWAYS_INLINE uint32_t tbed_packed_type(struct tbed_argument value)
 {
     if (value.type == TBED_ARG_TEXT)
         return value.nbytes == TBED_NBYTES_UNMEASURED ? (uint32_t)TBED_ARG_TEXT : TBED_TYPE_MEASURED;
@@ -71,7 +69,7 @@ TBED_INLINE uint32_t tbed_packed_type(struct tbed_argument value)
 }
 
 /* The value at 'index'. */
-TBED_INLINE uint64_t tbed_kind_of(struct tbed_argument value, unsigned index)
+TBED_ALWAYS_INLINE uint64_t tbed_kind_of(struct tbed_argument value, unsigned index)
 {
     if (value.type == 0)
         return 0;
@@ -81,12 +79,12 @@ TBED_INLINE uint64_t tbed_kind_of(struct tbed_argument value, unsigned index)
 }
 
 /* Counts are summed up, flags are not. */
-TBED_INLINE uint64_t tbed_kinds_join(uint64_t kinds, uint64_t more)
+TBED_ALWAYS_INLINE uint64_t tbed_kinds_join(uint64_t kinds, uint64_t more)
 {
     return kinds + more - (kinds & more & TBED_KINDS_HAS_TEXT);
 }
 
-TBED_INLINE uint64_t *tbed_slots_put(uint64_t *to, struct tbed_argument value)
+TBED_ALWAYS_INLINE uint64_t *tbed_slots_put(uint64_t *to, struct tbed_argument value)
 {
     if (value.type == 0)
         return to;
@@ -97,9 +95,10 @@ TBED_INLINE uint64_t *tbed_slots_put(uint64_t *to, struct tbed_argument value)
     return to;
 }
 
-TBED_INLINE uint64_t tbed_kinds_of(struct tbed_argument a, struct tbed_argument b, struct tbed_argument c,
-                                   struct tbed_argument d, struct tbed_argument e, struct tbed_argument f,
-                                   struct tbed_argument g, struct tbed_argument h)
+TBED_ALWAYS_INLINE uint64_t tbed_kinds_of(struct tbed_argument a, struct tbed_argument b,
+                                          struct tbed_argument c, struct tbed_argument d,
+                                          struct tbed_argument e, struct tbed_argument f,
+                                          struct tbed_argument g, struct tbed_argument h)
 {
     uint64_t kinds = tbed_kinds_join(tbed_kind_of(a, 0), tbed_kind_of(b, 1));
     kinds = tbed_kinds_join(tbed_kinds_join(kinds, tbed_kind_of(c, 2)), tbed_kind_of(d, 3));
@@ -108,10 +107,11 @@ TBED_INLINE uint64_t tbed_kinds_of(struct tbed_argument a, struct tbed_argument 
 }
 
 /* NULL: there are no values. */
-TBED_INLINE const uint64_t *tbed_slots_fill(uint64_t *slots, struct tbed_argument a, struct tbed_argument b,
-                                            struct tbed_argument c, struct tbed_argument d,
-                                            struct tbed_argument e, struct tbed_argument f,
-                                            struct tbed_argument g, struct tbed_argument h)
+TBED_ALWAYS_INLINE const uint64_t *tbed_slots_fill(uint64_t *slots, struct tbed_argument a,
+                                                   struct tbed_argument b, struct tbed_argument c,
+                                                   struct tbed_argument d, struct tbed_argument e,
+                                                   struct tbed_argument f, struct tbed_argument g,
+                                                   struct tbed_argument h)
 {
     uint64_t *to = tbed_slots_put(tbed_slots_put(tbed_slots_put(tbed_slots_put(slots, a), b), c), d);
     tbed_slots_put(tbed_slots_put(tbed_slots_put(tbed_slots_put(to, e), f), g), h);
@@ -126,12 +126,12 @@ struct tbed_payload {
     uint32_t nbytes;
 };
 
-TBED_INLINE bool tbed_is_small(uint64_t kinds)
+TBED_ALWAYS_INLINE bool tbed_is_small(uint64_t kinds)
 {
     return (kinds & TBED_KINDS_HAS_TEXT) == 0 && TBED_KINDS_NBYTES(kinds) <= 16;
 }
 
-TBED_INLINE struct tbed_payload tbed_payload_add(struct tbed_payload to, struct tbed_argument value)
+TBED_ALWAYS_INLINE struct tbed_payload tbed_payload_add(struct tbed_payload to, struct tbed_argument value)
 {
     bool is_narrow = value.nbytes == 4;
     uint64_t bits = is_narrow ? (uint32_t)value.value.u64 : value.value.u64;
@@ -152,8 +152,8 @@ TBED_INLINE struct tbed_payload tbed_payload_add(struct tbed_payload to, struct 
 }
 
 /* More values do not fit. */
-TBED_INLINE struct tbed_payload tbed_payload_of(struct tbed_argument a, struct tbed_argument b,
-                                                struct tbed_argument c, struct tbed_argument d)
+TBED_ALWAYS_INLINE struct tbed_payload tbed_payload_of(struct tbed_argument a, struct tbed_argument b,
+                                                       struct tbed_argument c, struct tbed_argument d)
 {
     struct tbed_payload payload;
     payload.first = payload.second = 0;
@@ -162,19 +162,19 @@ TBED_INLINE struct tbed_payload tbed_payload_of(struct tbed_argument a, struct t
 }
 
 /* Of an event with 'first' words before the values. */
-TBED_INLINE uint64_t tbed_head_sized(uint64_t head, size_t first, struct tbed_payload payload)
+TBED_ALWAYS_INLINE uint64_t tbed_head_sized(uint64_t head, size_t first, struct tbed_payload payload)
 {
     return head | (uint64_t)(first + (payload.nbytes + 7) / 8 - 1) << 16;
 }
 
-TBED_INLINE size_t tbed_head_nwords(uint64_t head)
+TBED_ALWAYS_INLINE size_t tbed_head_nwords(uint64_t head)
 {
     return (size_t)(head >> 16 & 0xFFFF) + 1;
 }
 
 /* In all but the usual case: for the rest, the values are one or two numbers of 8 bytes. 'head' has its size. */
-TBED_INLINE void tbed_payload_record(uint32_t id, uint64_t head, uint64_t fixed, bool is_begin,
-                                     uint64_t first, uint64_t second)
+TBED_ALWAYS_INLINE void tbed_payload_record(uint32_t id, uint64_t head, uint64_t fixed, bool is_begin,
+                                            uint64_t first, uint64_t second)
 {
     uint64_t slots[2], count = tbed_head_nwords(head) - (fixed != 0 ? 3 : 2);
     slots[0] = first;
@@ -187,7 +187,7 @@ TBED_INLINE void tbed_payload_record(uint32_t id, uint64_t head, uint64_t fixed,
  * Packs numbers. 8 bytes are stored of each: the next value, or nothing but zeros, follows one of 4 bytes. Makes no call,
  * so that no register has to be saved.
  */
-TBED_INLINE void tbed_numbers_pack(char *to, uint32_t types, const uint64_t *slots)
+TBED_ALWAYS_INLINE void tbed_numbers_pack(char *to, uint32_t types, const uint64_t *slots)
 {
     for (; types != 0; types >>= 4) {
         uint64_t raw = tbed_word_order(*slots++);
@@ -201,8 +201,8 @@ TBED_STATIC_ASSERT(TBED_PACKED_NARROW == 8, "a bit of the type tells the size");
  * The usual case of an event with numbers: one branch decides whether they fit. 'head' is the second word without its
  * size. 'fixed' is the third word, if there is one. Returns false for all other cases.
  */
-TBED_INLINE bool tbed_numbers_record(uint32_t id, uint64_t head, const uint64_t *fixed, bool is_begin,
-                                     uint64_t kinds, const uint64_t *slots)
+TBED_ALWAYS_INLINE bool tbed_numbers_record(uint32_t id, uint64_t head, const uint64_t *fixed, bool is_begin,
+                                            uint64_t kinds, const uint64_t *slots)
 {
     struct tbed_recorder *recorder = tbed_thread_self.recorder;
     struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
@@ -245,7 +245,7 @@ TBED_INLINE bool tbed_numbers_record(uint32_t id, uint64_t head, const uint64_t 
 #define TBED_KIND_AT(kinds, i) ((uint32_t)((kinds) >> 4 * (i)) & 15)
 
 /* Whether an event with these values is one. */
-TBED_INLINE bool tbed_is_one_text(uint64_t kinds)
+TBED_ALWAYS_INLINE bool tbed_is_one_text(uint64_t kinds)
 {
     unsigned at = TBED_TYPE_IS_TEXT(TBED_KIND_AT(kinds, 0)) ? 0 : 1, count = TBED_KINDS_COUNT(kinds);
     uint32_t next = TBED_KIND_AT(kinds, at + 1);
@@ -258,13 +258,13 @@ struct tbed_one_text {
     uint64_t head, before, behind; /* 'head' is to be added to that of the event */
 };
 
-TBED_INLINE uint64_t tbed_number_bits(struct tbed_argument value)
+TBED_ALWAYS_INLINE uint64_t tbed_number_bits(struct tbed_argument value)
 {
     return value.nbytes == 4 ? (uint32_t)value.value.u64 : value.value.u64;
 }
 
-TBED_INLINE struct tbed_one_text tbed_one_text_of(struct tbed_argument a, struct tbed_argument b,
-                                                  struct tbed_argument c)
+TBED_ALWAYS_INLINE struct tbed_one_text tbed_one_text_of(struct tbed_argument a, struct tbed_argument b,
+                                                         struct tbed_argument c)
 {
     bool is_first = a.type == TBED_ARG_TEXT;
     struct tbed_argument value = is_first ? a : b, number = is_first ? b : c;
@@ -280,7 +280,7 @@ TBED_INLINE struct tbed_one_text tbed_one_text_of(struct tbed_argument a, struct
 }
 
 /* Most texts are short: a call of memcpy() would take longer than the copy. */
-TBED_INLINE void tbed_text_copy(char *to, const char *text, size_t nbytes)
+TBED_ALWAYS_INLINE void tbed_text_copy(char *to, const char *text, size_t nbytes)
 {
     if (nbytes > 64 || nbytes < 8) {
         __builtin_memcpy(to, text, nbytes);
@@ -298,8 +298,8 @@ TBED_INLINE void tbed_text_copy(char *to, const char *text, size_t nbytes)
 }
 
 /* The usual case of an event with one text. 'fixed' is its third word, if it has one. Returns false for all others. */
-TBED_INLINE bool tbed_one_text_record(uint32_t id, uint64_t head, const uint64_t *fixed, bool is_begin,
-                                      const char *text, uint64_t before, uint64_t behind)
+TBED_ALWAYS_INLINE bool tbed_one_text_record(uint32_t id, uint64_t head, const uint64_t *fixed, bool is_begin,
+                                             const char *text, uint64_t before, uint64_t behind)
 {
     struct tbed_recorder *recorder = tbed_thread_self.recorder;
     struct tbed_recorder_kept *kept = tbed_kept_of(recorder);
@@ -344,8 +344,8 @@ TBED_INLINE bool tbed_one_text_record(uint32_t id, uint64_t head, const uint64_t
 }
 
 /* The values in 'slots' again; returns their kinds. 'types' are as stored. */
-TBED_INLINE uint64_t tbed_one_text_slots(uint64_t *slots, uint64_t head, uint32_t types, const char *text,
-                                         uint64_t before, uint64_t behind)
+TBED_ALWAYS_INLINE uint64_t tbed_one_text_slots(uint64_t *slots, uint64_t head, uint32_t types,
+                                                const char *text, uint64_t before, uint64_t behind)
 {
     bool has_number = TBED_TEXT_BEFORE(head) != 0, is_sized = (head & TBED_TEXT_IS_SIZED) != 0;
     uint64_t nbytes = TBED_TEXT_BEFORE(head) + 4 + TBED_TEXT_BEHIND(head);

@@ -22,14 +22,14 @@ struct tbed_id {
     uint32_t id;
 };
 
-TBED_INLINE struct tbed_id tbed_id_make(uint32_t id)
+TBED_ALWAYS_INLINE struct tbed_id tbed_id_make(uint32_t id)
 {
     struct tbed_id wrapped;
     wrapped.id = id;
     return wrapped;
 }
 
-TBED_INLINE struct tbed_argument tbed_value_bits(enum tbed_argument_type type, uint64_t bits)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value_bits(enum tbed_argument_type type, uint64_t bits)
 {
     struct tbed_argument value;
     value.type = type;
@@ -40,60 +40,60 @@ TBED_INLINE struct tbed_argument tbed_value_bits(enum tbed_argument_type type, u
 }
 
 /* A message stores these in 4 bytes. */
-TBED_INLINE struct tbed_argument tbed_value_i32(int number)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value_i32(int number)
 {
     struct tbed_argument value = tbed_value_bits(TBED_ARG_I64, (uint64_t)(int64_t)number);
     value.nbytes = 4;
     return value;
 }
 
-TBED_INLINE struct tbed_argument tbed_value_u32(unsigned number)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value_u32(unsigned number)
 {
     struct tbed_argument value = tbed_value_bits(TBED_ARG_U64, number);
     value.nbytes = 4;
     return value;
 }
 
-TBED_INLINE struct tbed_argument tbed_value_i64(long long number)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value_i64(long long number)
 {
     return tbed_value_bits(TBED_ARG_I64, (uint64_t)number);
 }
 
-TBED_INLINE struct tbed_argument tbed_value_u64(unsigned long long number)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value_u64(unsigned long long number)
 {
     return tbed_value_bits(TBED_ARG_U64, number);
 }
 
-TBED_INLINE struct tbed_argument tbed_value_f64(double number)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value_f64(double number)
 {
     struct tbed_argument value = tbed_value_bits(TBED_ARG_F64, 0);
     value.value.f64 = number;
     return value;
 }
 
-TBED_INLINE struct tbed_argument tbed_value_long_double(long double number)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value_long_double(long double number)
 {
     return tbed_value_f64((double)number);
 }
 
-TBED_INLINE struct tbed_argument tbed_value_bool(bool truth)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value_bool(bool truth)
 {
     return tbed_value_bits(TBED_ARG_BOOL, truth);
 }
 
-TBED_INLINE struct tbed_argument tbed_value_pointer(const volatile void *address)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value_pointer(const volatile void *address)
 {
     return tbed_value_bits(TBED_ARG_POINTER, (uint64_t)(uintptr_t)address);
 }
 
-TBED_INLINE struct tbed_argument tbed_value_id(struct tbed_id wrapped)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value_id(struct tbed_id wrapped)
 {
     struct tbed_argument value = tbed_value_bits(TBED_ARG_ID, 0);
     value.value.id = wrapped.id;
     return value;
 }
 
-TBED_INLINE struct tbed_argument tbed_value_text(const void *text)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value_text(const void *text)
 {
     struct tbed_argument value = tbed_value_bits(TBED_ARG_TEXT, 0);
     value.nbytes = TBED_NBYTES_UNMEASURED;
@@ -101,84 +101,84 @@ TBED_INLINE struct tbed_argument tbed_value_text(const void *text)
     return value;
 }
 #ifdef __cplusplus
-TBED_INLINE struct tbed_argument tbed_value(char value)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value(char value)
 {
     return tbed_value_i32(value);
 }
-TBED_INLINE struct tbed_argument tbed_value(signed char value)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value(signed char value)
 {
     return tbed_value_i32(value);
 }
-TBED_INLINE struct tbed_argument tbed_value(short value)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value(short value)
 {
     return tbed_value_i32(value);
 }
-TBED_INLINE struct tbed_argument tbed_value(int value)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value(int value)
 {
     return tbed_value_i32(value);
 }
-TBED_INLINE struct tbed_argument tbed_value(long value)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value(long value)
 {
     return tbed_value_i64(value);
 }
-TBED_INLINE struct tbed_argument tbed_value(long long value)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value(long long value)
 {
     return tbed_value_i64(value);
 }
-TBED_INLINE struct tbed_argument tbed_value(unsigned char value)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value(unsigned char value)
 {
     return tbed_value_u32(value);
 }
-TBED_INLINE struct tbed_argument tbed_value(unsigned short value)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value(unsigned short value)
 {
     return tbed_value_u32(value);
 }
-TBED_INLINE struct tbed_argument tbed_value(unsigned value)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value(unsigned value)
 {
     return tbed_value_u32(value);
 }
-TBED_INLINE struct tbed_argument tbed_value(unsigned long value)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value(unsigned long value)
 {
     return tbed_value_u64(value);
 }
-TBED_INLINE struct tbed_argument tbed_value(unsigned long long value)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value(unsigned long long value)
 {
     return tbed_value_u64(value);
 }
-TBED_INLINE struct tbed_argument tbed_value(double value)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value(double value)
 {
     return tbed_value_f64(value);
 }
-TBED_INLINE struct tbed_argument tbed_value(long double value)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value(long double value)
 {
     return tbed_value_long_double(value);
 }
-TBED_INLINE struct tbed_argument tbed_value(bool value)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value(bool value)
 {
     return tbed_value_bool(value);
 }
-TBED_INLINE struct tbed_argument tbed_value(struct tbed_id value)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value(struct tbed_id value)
 {
     return tbed_value_id(value);
 }
-TBED_INLINE struct tbed_argument tbed_value(const char *value)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value(const char *value)
 {
     return tbed_value_text(value);
 }
-TBED_INLINE struct tbed_argument tbed_value(const signed char *value)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value(const signed char *value)
 {
     return tbed_value_text(value);
 }
-TBED_INLINE struct tbed_argument tbed_value(const unsigned char *value)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value(const unsigned char *value)
 {
     return tbed_value_text(value);
 }
-TBED_INLINE struct tbed_argument tbed_value(const volatile void *value)
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value(const volatile void *value)
 {
     return tbed_value_pointer(value);
 }
 #if __cplusplus >= 201103L
-TBED_INLINE struct tbed_argument tbed_value(decltype(nullptr))
+TBED_ALWAYS_INLINE struct tbed_argument tbed_value(decltype(nullptr))
 {
     return tbed_value_pointer(nullptr);
 }
@@ -189,7 +189,7 @@ template <size_t COUNT> struct tbed_value_list {
 };
 
 template <typename... VALUES>
-TBED_INLINE tbed_value_list<sizeof...(VALUES)> tbed_value_list_make(const VALUES &...values)
+TBED_ALWAYS_INLINE tbed_value_list<sizeof...(VALUES)> tbed_value_list_make(const VALUES &...values)
 {
     return {{values...}};
 }
@@ -318,7 +318,7 @@ template <size_t NBYTES> constexpr const char *tbed_literal(const char (&text)[N
 /* ---- Messages ---- */
 
 /* Never called: it lets the compiler check formats. */
-__attribute__((format(printf, 1, 2), unused)) static inline void tbed_format_check(const char *format, ...)
+__attribute__((format(printf, 1, 2), unused)) TBED_INLINE void tbed_format_check(const char *format, ...)
 {
     (void)format;
 }
@@ -351,13 +351,13 @@ constexpr bool tbed_format_has_n(const char *at)
 #elif defined(__OPTIMIZE__) && (!defined(__clang__) || __clang_major__ >= 14)
 void tbed_format_refused(void) __attribute__((error("a format with %n is refused")));
 
-TBED_INLINE int tbed_format_has(const char *format, const char *part)
+TBED_ALWAYS_INLINE int tbed_format_has(const char *format, const char *part)
 {
     const char *found = __builtin_strstr(format, part);
     return __builtin_constant_p(found != NULL) && found != NULL;
 }
 
-TBED_INLINE void tbed_format_refuse(const char *format)
+TBED_ALWAYS_INLINE void tbed_format_refuse(const char *format)
 {
     if ((tbed_format_has(format, "%n") && !tbed_format_has(format, "%%n")) ||
         (tbed_format_has(format, "%ln") && !tbed_format_has(format, "%%ln")) ||
@@ -423,10 +423,10 @@ TBED_INLINE void tbed_format_refuse(const char *format)
 #elif defined __cplusplus
 struct tbed_span_guard {
     struct tbed_span span;
-    explicit tbed_span_guard(struct tbed_span begun) noexcept : span(begun) {}
+    TBED_UNTRACED explicit tbed_span_guard(struct tbed_span begun) noexcept : span(begun) {}
     tbed_span_guard(const tbed_span_guard &) = delete;
     tbed_span_guard &operator=(const tbed_span_guard &) = delete;
-    ~tbed_span_guard()
+    TBED_UNTRACED ~tbed_span_guard()
     {
         tbed_span_close(&span);
     }
@@ -463,11 +463,11 @@ struct tbed_span_guard {
 #define TBED_CATEGORY_(name, is_stored, category, add, remove)                                               \
     extern struct tbed_category category;                                                                    \
     struct tbed_category category = TBED_CATEGORY_INIT_(name, is_stored);                                    \
-    __attribute__((constructor(101))) static void add(void)                                                  \
+    TBED_UNTRACED __attribute__((constructor(101))) static void add(void)                                    \
     {                                                                                                        \
         tbed_category_add(&category);                                                                        \
     }                                                                                                        \
-    __attribute__((destructor(101))) static void remove(void)                                                \
+    TBED_UNTRACED __attribute__((destructor(101))) static void remove(void)                                  \
     {                                                                                                        \
         tbed_category_remove(&category);                                                                     \
     }                                                                                                        \

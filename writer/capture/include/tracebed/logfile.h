@@ -83,7 +83,7 @@ bool tbed_logfile_fill(struct tbed_logfile_site *site, enum tbed_logfile_kind ki
 const char *tbed_logfile_scope_name(struct tbed_logfile_scope *scope);
 
 /* tbed_enter() for the default category. */
-TBED_INLINE bool tbed_logfile_enter(void)
+TBED_ALWAYS_INLINE bool tbed_logfile_enter(void)
 {
     uint32_t generation = tbed_category_generation(&tbed_category_default);
     if (generation == 0)
@@ -92,7 +92,8 @@ TBED_INLINE bool tbed_logfile_enter(void)
 }
 
 /* The thread must have its recorder: tbed_logfile_enter(). */
-TBED_INLINE uint32_t tbed_logfile_id(struct tbed_logfile_site *site, const struct tbed_logfile_scope *scope)
+TBED_ALWAYS_INLINE uint32_t tbed_logfile_id(struct tbed_logfile_site *site,
+                                            const struct tbed_logfile_scope *scope)
 {
     uint64_t state = __atomic_load_n(&site->site.state, __ATOMIC_RELAXED);
     if (TBED_UNLIKELY((uint32_t)(state >> 32) != tbed_thread_self.generation))
@@ -103,7 +104,7 @@ TBED_INLINE uint32_t tbed_logfile_id(struct tbed_logfile_site *site, const struc
 }
 
 /* With 'site', or with a 'name' made at run time, which the scope takes over; with neither, no trace is running. */
-TBED_INLINE struct tbed_logfile_scope tbed_logfile_open(struct tbed_logfile_site *site, char *name)
+TBED_ALWAYS_INLINE struct tbed_logfile_scope tbed_logfile_open(struct tbed_logfile_site *site, char *name)
 {
     struct tbed_logfile_scope scope;
     scope.site = site;
@@ -123,7 +124,7 @@ TBED_OUTLINE struct tbed_logfile_scope tbed_logfile_open_dynamic(const char *mod
     return tbed_logfile_open(NULL, is_on ? tbed_logfile_name_make(module, author, name) : NULL);
 }
 
-TBED_INLINE void tbed_logfile_close(struct tbed_logfile_scope *scope)
+TBED_ALWAYS_INLINE void tbed_logfile_close(struct tbed_logfile_scope *scope)
 {
     tbed_scope_end(&scope->scope);
     if (scope->name != NULL)
@@ -131,9 +132,10 @@ TBED_INLINE void tbed_logfile_close(struct tbed_logfile_scope *scope)
     scope->name = NULL;
 }
 
-TBED_INLINE struct tbed_logfile_site *tbed_logfile_make(struct tbed_logfile_site *site,
-                                                        enum tbed_logfile_kind kind, const char *module,
-                                                        const char *author, const char *text)
+TBED_ALWAYS_INLINE struct tbed_logfile_site *tbed_logfile_make(struct tbed_logfile_site *site,
+                                                               enum tbed_logfile_kind kind,
+                                                               const char *module, const char *author,
+                                                               const char *text)
 {
     __builtin_memset(site, 0, sizeof *site);
     site->site.text = text != NULL ? text : "(null)";
@@ -146,17 +148,20 @@ TBED_INLINE struct tbed_logfile_site *tbed_logfile_make(struct tbed_logfile_site
 /* None, and what precedes U+001E in the format is the context. */
 #define TBED_LOGFILE_SEVERITY_ TBED_MESSAGE_CONTEXT
 
-TBED_INLINE void tbed_do_logfile(struct tbed_logfile_site *site, const struct tbed_logfile_scope *scope,
-                                 size_t count, struct tbed_argument a, struct tbed_argument b,
-                                 struct tbed_argument c, struct tbed_argument d, struct tbed_argument e,
-                                 struct tbed_argument f, struct tbed_argument g)
+TBED_ALWAYS_INLINE void tbed_do_logfile(struct tbed_logfile_site *site,
+                                        const struct tbed_logfile_scope *scope, size_t count,
+                                        struct tbed_argument a, struct tbed_argument b,
+                                        struct tbed_argument c, struct tbed_argument d,
+                                        struct tbed_argument e, struct tbed_argument f,
+                                        struct tbed_argument g)
 {
     tbed_do_message_id(TBED_LOGFILE_SEVERITY_, tbed_logfile_id(site, scope), &site->site, count, a, b, c, d,
                        e, f, g);
 }
 
-TBED_INLINE void tbed_do_logfile_list(struct tbed_logfile_site *site, const struct tbed_logfile_scope *scope,
-                                      struct tbed_argument *values, size_t count)
+TBED_ALWAYS_INLINE void tbed_do_logfile_list(struct tbed_logfile_site *site,
+                                             const struct tbed_logfile_scope *scope,
+                                             struct tbed_argument *values, size_t count)
 {
     tbed_message_values(TBED_LOGFILE_SEVERITY_, tbed_logfile_id(site, scope), &site->site, values, count);
 }
@@ -173,11 +178,11 @@ TBED_INLINE void tbed_do_logfile_list(struct tbed_logfile_site *site, const stru
 #endif
 
 struct tbed_logfile_context : tbed_logfile_scope {
-    explicit tbed_logfile_context(const tbed_logfile_scope &begun) TBED_LOGFILE_NOEXCEPT_
+    TBED_UNTRACED explicit tbed_logfile_context(const tbed_logfile_scope &begun) TBED_LOGFILE_NOEXCEPT_
         : tbed_logfile_scope(begun)
     {
     }
-    __attribute__((always_inline)) ~tbed_logfile_context()
+    TBED_UNTRACED __attribute__((always_inline)) ~tbed_logfile_context()
     {
         tbed_logfile_close(this);
     }
@@ -201,17 +206,17 @@ template <int NUMBER> struct tbed_logfile_site tbed_logfile_place<NUMBER>::site;
 
 /* A part is made at run time. */
 template <bool IS_FIXED> struct tbed_logfile_opener {
-    static inline __attribute__((always_inline)) struct tbed_logfile_scope
-    open(struct tbed_logfile_site *, const char *module, const char *author, const char *name, const char *,
-         const char *, uint32_t)
+    TBED_ALWAYS_INLINE struct tbed_logfile_scope open(struct tbed_logfile_site *, const char *module,
+                                                      const char *author, const char *name, const char *,
+                                                      const char *, uint32_t)
     {
         return tbed_logfile_open(NULL, tbed_logfile_name_make(module, author, name));
     }
 };
 template <> struct tbed_logfile_opener<true> {
-    static inline __attribute__((always_inline)) struct tbed_logfile_scope
-    open(struct tbed_logfile_site *site, const char *module, const char *author, const char *name,
-         const char *function, const char *file, uint32_t line)
+    TBED_ALWAYS_INLINE struct tbed_logfile_scope open(struct tbed_logfile_site *site, const char *module,
+                                                      const char *author, const char *name,
+                                                      const char *function, const char *file, uint32_t line)
     {
         /* A template's instances share a place, and may have different names. */
         if (!TBED_UNLIKELY(__atomic_load_n(&site->site.text, __ATOMIC_ACQUIRE) != name ||
@@ -238,7 +243,7 @@ template <> struct tbed_logfile_opener<true> {
 constexpr
 #else
 #define TBED_LOGFILE_DECIDE_(name, value) enum { name = value }
-static inline __attribute__((unused))
+TBED_INLINE __attribute__((unused))
 #endif
     const char *
     tbed_logfile_same(const char *text)
@@ -358,11 +363,10 @@ char (&tbed_logfile_kind(int))[2]; /* TBED_LOGFILE_NONE_ */
 
 #else
 /* The place's descriptor, or 'made' if it is of another text or a part is made at run time. */
-TBED_INLINE struct tbed_logfile_site *tbed_logfile_find(struct tbed_logfile_site *site,
-                                                        struct tbed_logfile_site *made, bool is_fixed,
-                                                        enum tbed_logfile_kind kind, const char *module,
-                                                        const char *author, const char *text,
-                                                        const char *function, const char *file, uint32_t line)
+TBED_ALWAYS_INLINE struct tbed_logfile_site *
+tbed_logfile_find(struct tbed_logfile_site *site, struct tbed_logfile_site *made, bool is_fixed,
+                  enum tbed_logfile_kind kind, const char *module, const char *author, const char *text,
+                  const char *function, const char *file, uint32_t line)
 {
     if (is_fixed && !TBED_UNLIKELY(__atomic_load_n(&site->site.text, __ATOMIC_ACQUIRE) != text))
         return site;
@@ -371,9 +375,9 @@ TBED_INLINE struct tbed_logfile_site *tbed_logfile_find(struct tbed_logfile_site
     return made != NULL ? tbed_logfile_make(made, kind, module, author, text) : NULL;
 }
 
-TBED_INLINE void tbed_logfile_send_text(struct tbed_logfile_site *site,
-                                        const struct tbed_logfile_scope *scope, const char *module,
-                                        const char *author, const char *text)
+TBED_ALWAYS_INLINE void tbed_logfile_send_text(struct tbed_logfile_site *site,
+                                               const struct tbed_logfile_scope *scope, const char *module,
+                                               const char *author, const char *text)
 {
     struct tbed_logfile_site made;
     if (site != NULL)

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "writer/capture/launch/launch.h"
+#include "writer/recorded/recorded.h"
 
 static int number_after(const char *text, const char *label)
 {
@@ -35,15 +35,15 @@ static int filter_count(void)
     return mode == 0 ? 0 : count > 0 ? count : 1;
 }
 
-void launch_filters_set(void)
+void tbed_recorded_filters_set(void)
 {
     char text[16];
     snprintf(text, sizeof text, "%d", filter_count());
-    setenv(LAUNCH_ENV_FILTERS, text, 1);
+    setenv(TBED_ENV_FILTERS, text, 1);
 }
 
-bool launch_is_confined(void)
+bool tbed_recorded_is_confined(void)
 {
-    const char *before = getenv(LAUNCH_ENV_FILTERS);
+    const char *before = getenv(TBED_ENV_FILTERS);
     return before != NULL && filter_count() > atoi(before);
 }
