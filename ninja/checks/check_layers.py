@@ -15,6 +15,7 @@ SPDX-License-Identifier: MIT
 """
 
 import collections
+import functools
 import os
 import re
 import subprocess
@@ -140,6 +141,7 @@ FORMAT_SYMBOLS = {
 }  # fmt: skip
 
 
+@functools.cache
 def room_of(path):
     """The room of the table that a file is in; None for a test, and for what is not part of the product."""
     if path == "format/include/tracebed/types.h":  # public, and below all others

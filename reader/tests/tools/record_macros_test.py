@@ -114,8 +114,8 @@ def test_in_each_mode_of_allocations(folder):
 
 def test_functions_are_those_of_the_program(folder):
     """None of the functions of our headers, inlined or not."""
-    flags = ["-finstrument-functions", "-pg", "-fpatchable-function-entry=5"]
-    for compiler, flag, level in itertools.product(["gcc", "g++", "clang"], flags, ["-O0", "-O2"]):
+    compilers = [("gcc", "-O0"), ("g++", "-O2"), ("clang", "-O0")]
+    for flag, (compiler, level) in itertools.product(["-finstrument-functions", "-pg", "-fpatchable-function-entry=5"], compilers):
         build(folder, flag, level, compiler=compiler)
         output_of(folder, TRACEBED, "record", "-f", "--functions", "./work")
         report = json.loads(output_of(folder, TRACEBED, "report", "--json", "run.tbed"))
