@@ -7,7 +7,7 @@
 #include "reader/analysis/trace/row_keys.h"
 
 #include "reader/analysis/shared/named.h"
-#include "reader/core/base/text.h"
+#include "reader/core/base/quoted.h"
 #include "reader/core/names/id_info.h"
 
 #include <stdio.h>
@@ -150,10 +150,8 @@ static size_t name_with_arguments(const struct row_keys *keys, uint32_t id, uint
         part = rest + strcspn(rest, SEPARATOR);
         bool is_last = *part == '\0';
         if (i > 0)
-            tbed_text_put(&full, before, (size_t)snprintf(before, sizeof before, " arg%zu=\"", i - 1));
-        tbed_text_put(&full, rest, (size_t)(part - rest));
-        if (i > 0)
-            tbed_text_put(&full, "\"", 1);
+            tbed_text_put(&full, before, (size_t)snprintf(before, sizeof before, " arg%zu=", i - 1));
+        (i > 0 ? tbed_text_put_quoted : tbed_text_put)(&full, rest, (size_t)(part - rest));
         rest = is_last ? NULL : part + 1;
     }
     if (text == NULL)

@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "reader/core/base/number_text.h"
+#include "reader/core/base/quoted.h"
 #include "reader/core/names/text_out.h"
 
 #include <inttypes.h>
@@ -20,9 +21,17 @@
 
 static void put_quoted(struct text_out *out, const char *text, size_t nbytes, bool quoted)
 {
-    tbed_out_put(out, "\"", quoted);
-    tbed_out_put(out, text, nbytes);
-    tbed_out_put(out, "\"", quoted);
+    if (!quoted) {
+        tbed_out_put(out, text, nbytes);
+        return;
+    }
+    tbed_out_put(out, "\"", 1);
+    for (size_t i = 0, piece; i < nbytes; i += piece) {
+        piece = tbed_quoted_piece(text + i, nbytes - i);
+        tbed_out_put(out, "\\", tbed_takes_backslash(text[i]));
+        tbed_out_put(out, text + i, piece);
+    }
+    tbed_out_put(out, "\"", 1);
 }
 
 static void put_hex(struct text_out *out, const char *bytes, size_t nbytes)

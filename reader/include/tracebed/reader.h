@@ -772,7 +772,7 @@ enum tbed_message_part {
 size_t tbed_message_text(const struct tbed_reader *reader, const struct tbed_event *event,
                          enum tbed_message_part part, char *buffer, size_t buffer_nbytes);
 
-/* Writes the value of an argument in the same way; texts are quoted. */
+/* Writes the value of an argument in the same way; texts are quoted, with a backslash before each " and \ inside. */
 size_t tbed_argument_text(const struct tbed_reader *reader, const struct tbed_argument *argument,
                           char *buffer, size_t buffer_nbytes);
 

@@ -291,6 +291,10 @@ static void names_of_arguments_are_shown(void **state)
     }
     assert_int_equal(tbed_argument_text(reader, &arguments[0], text, sizeof text), 4);
     assert_string_equal(text, "\"ab\"");
+    arguments[0].value.text = "a\"b\\\\c";
+    arguments[0].nbytes = 6;
+    assert_int_equal(tbed_argument_text(reader, &arguments[0], text, sizeof text), 11);
+    assert_string_equal(text, "\"a\\\"b\\\\\\\\c\"");
     arguments[1].value.u64 = (UINT64_C(1) << 32) + arguments[1].value.id;
     snprintf(wide, sizeof wide, "<dangling id %llu>", (unsigned long long)arguments[1].value.u64);
     assert_int_equal(tbed_argument_text(reader, &arguments[1], text, sizeof text), strlen(wide));

@@ -344,6 +344,30 @@ static void mismatched_messages_are_harmless(void **state)
     MESSAGE("%99999999999999999999s", "", TEXT("x"));
 }
 
+/* Where a text in quotation marks ends, whatever is in it. */
+static void quotation_marks_in_a_text_have_a_backslash(void **state)
+{
+    const char *path = in_folder("quotes.tbed");
+    struct tbed_writer *writer = open_writer(path, true);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
+    struct tbed_argument key = {
+        .type = TBED_ARG_TEXT, .name_id = intern(writer, "key"), .nbytes = 9, .value.text = "\" x=\"\\\\\ny"};
+    uint32_t text = intern(writer, "a\"b\\"),
+             id = tbed_event_id_alloc(writer, intern(writer, "load"), &text, 1);
+    char line[96];
+    (void)state;
+    tbed_span_begin_args(recorder, id, &key, 1);
+    tbed_span_end(recorder);
+    tbed_writer_close(writer);
+    EXPECT(0, "begin        load arg0=\"a\\\"b\\\\\" key=\"\\\" x=\\\"\\\\\\\\\\x0ay\"\n", "", "dump", path);
+    EXPECT(0, "load arg0=\"a\\\"b\\\\\"", "", "report", "--by=argument", path);
+    EXPECT(0, " arg0=\"a\\\"b\\\\\"", "", "slowest", path);
+    snprintf(line, sizeof line, "%u  \"a\\\"b\\\\\"\n", text);
+    EXPECT(0, line, "", "strings", "--raw", path);
+    snprintf(line, sizeof line, "--tree=%u", text);
+    EXPECT(0, "\"a\\\"b\\\\\"\n", "", "strings", line, path);
+}
+
 static void damage_is_told_and_the_rest_is_printed(void **state)
 {
     const char *path = make_small("damaged.tbed", true);
@@ -430,6 +454,7 @@ int main(void)
         cmocka_unit_test(control_bytes_are_escaped),
         cmocka_unit_test(messages_are_formatted_as_printf_does),
         cmocka_unit_test(mismatched_messages_are_harmless),
+        cmocka_unit_test(quotation_marks_in_a_text_have_a_backslash),
         cmocka_unit_test(damage_is_told_and_the_rest_is_printed),
         cmocka_unit_test(output_does_not_depend_on_the_number_of_jobs),
     };

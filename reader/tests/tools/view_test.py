@@ -442,6 +442,17 @@ def test_hostile_names_are_only_text(folder):
         need({hit["kind"] for hit in hits} == {"span", "instant", "message"}, f"{hits}")
 
 
+def test_search_in_arguments_needs_no_backslashes(folder):
+    path = folder / "quotes.tbed"
+    recorder = Recorder(path)
+    recorder.tell("name", 'say "hi" to C:\\dir')
+    recorder.close()
+    with serve("--no-browser", path) as server:
+        for query in ('what="say "hi" to', "C:\\dir"):
+            hits = server.ask("search", q=query, **{"in": "arguments"})["hits"]
+            need(len(hits) == 1 and '\\"hi\\"' in hits[0]["text"], f"{query}: {hits}")
+
+
 def test_marks_plots_and_memory_show_what_was_recorded(folder):
     path = folder / "events.tbed"
     recorder = Recorder(path)

@@ -48,9 +48,8 @@ static void put_node_text(const struct tbed_reader *reader, const struct tbed_st
 {
     printf("%*s", (int)node->depth * 2, "");
     if (node->step == TBED_STRING_TEXT) {
-        putchar('"');
-        tool_print_text(stdout, node->text, node->nbytes, 0);
-        fputs("\"\n", stdout);
+        tool_print_quoted(stdout, node->text, node->nbytes);
+        putchar('\n');
         return;
     }
     printf("%s%u%s  ", tool_bold(), node->id, tool_plain());

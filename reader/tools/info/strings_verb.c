@@ -104,9 +104,8 @@ static void put_component_text(const struct tbed_string_component *component)
         printf(" <%u>", component->id);
         return;
     }
-    fputs(" \"", stdout);
-    tool_print_text(stdout, component->text, component->nbytes, 0);
-    putchar('"');
+    putchar(' ');
+    tool_print_quoted(stdout, component->text, component->nbytes);
 }
 
 static void put_component_json(struct tbed_json *json, const struct tbed_string_component *component)

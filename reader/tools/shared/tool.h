@@ -286,7 +286,10 @@ const char *tool_parse_jobs(const char *text, unsigned *jobs_ret);
 /* Prints text with control bytes and invalid UTF-8 as \xHH, cut to 'width' columns unless that is 0. */
 void tool_print_text(FILE *out, const char *text, size_t nbytes, size_t width);
 
-/* The same, but cut in the middle, where long names differ least. */
+/* The same in quotation marks, uncut; a quotation mark or a backslash inside has a backslash before it. */
+void tool_print_quoted(FILE *out, const char *text, size_t nbytes);
+
+/* Like tool_print_text(), but cut in the middle, where long names differ least. */
 void tool_print_middle(FILE *out, const char *text, size_t nbytes, size_t width);
 
 /* The columns of the terminal that standard output is, or that its pager is on, or COLUMNS; 0: it is none. */

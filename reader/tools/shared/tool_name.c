@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "format/base/utf8.h"
+#include "reader/core/base/quoted.h"
 #include "reader/tools/shared/tool.h"
 
 #include <stdlib.h>
@@ -52,6 +53,17 @@ size_t tool_label_nbytes(const char *name, size_t nbytes)
     return end != NULL ? (size_t)(end - name) : nbytes;
 }
 
+static void append_quoted(struct tool_buffer *buffer, const char *text, size_t nbytes)
+{
+    tool_append(buffer, "\"", 1);
+    for (size_t i = 0, piece; i < nbytes; i += piece) {
+        piece = tbed_quoted_piece(text + i, nbytes - i);
+        tool_append(buffer, "\\", tbed_takes_backslash(text[i]));
+        tool_append(buffer, text + i, piece);
+    }
+    tool_append(buffer, "\"", 1);
+}
+
 void tool_append_event_name(struct tool_buffer *buffer, const char *name, size_t nbytes)
 {
     char before[32];
@@ -59,9 +71,8 @@ void tool_append_event_name(struct tool_buffer *buffer, const char *name, size_t
     tool_append(buffer, name, label);
     for (size_t at = label, i = 0; at < nbytes; i++) {
         size_t part = tool_label_nbytes(name + at + 1, nbytes - at - 1);
-        tool_append(buffer, before, (size_t)snprintf(before, sizeof before, " arg%zu=\"", i));
-        tool_append(buffer, name + at + 1, part);
-        tool_append(buffer, "\"", 1);
+        tool_append(buffer, before, (size_t)snprintf(before, sizeof before, " arg%zu=", i));
+        append_quoted(buffer, name + at + 1, part);
         at += 1 + part;
     }
 }

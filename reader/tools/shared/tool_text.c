@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE 1
 #include "reader/core/base/inert.h"
+#include "reader/core/base/quoted.h"
 #include "reader/tools/shared/tool.h"
 
 #include <string.h>
@@ -145,6 +146,18 @@ void tool_print_text(FILE *out, const char *text, size_t nbytes, size_t width)
 void tool_put_text(struct tbed_text *to, const char *text, size_t nbytes)
 {
     print_whole((struct sink){.text = to}, (const uint8_t *)text, nbytes);
+}
+
+void tool_print_quoted(FILE *out, const char *text, size_t nbytes)
+{
+    struct sink sink = {.out = out};
+    put(sink, "\"", 1);
+    for (size_t i = 0, piece; i < nbytes; i += piece) {
+        piece = tbed_quoted_piece(text + i, nbytes - i);
+        put(sink, "\\", tbed_takes_backslash(text[i]));
+        print_whole(sink, (const uint8_t *)text + i, piece);
+    }
+    put(sink, "\"", 1);
 }
 
 /* How many bytes at the start have at most 'width' columns. */

@@ -133,6 +133,18 @@ static bool matches(const struct search *search, const char *text)
     return regexec(&search->pattern, text, 0, NULL, 0) == 0;
 }
 
+/* Nobody types the backslashes before the quotation marks and backslashes of a text in quotation marks. */
+static bool matches_quoted(const struct search *search, const char *text)
+{
+    char plain[TEXT_NBYTES], *end = plain;
+    for (; *text != '\0'; text++) {
+        text += *text == '\\' && (text[1] == '"' || text[1] == '\\');
+        *end++ = *text;
+    }
+    *end = '\0';
+    return matches(search, plain);
+}
+
 /* The kind of hit that an event is, with its text in 'text'; NULL: it is none. */
 static const char *match_event(const struct search *search, const struct tbed_event *event,
                                char text[TEXT_NBYTES])
@@ -152,7 +164,7 @@ static const char *match_event(const struct search *search, const struct tbed_ev
     if (event->argument_count == 0 || !search->in_arguments)
         return NULL;
     tbed_arguments_text(reader, &event->arguments, event->argument_count, text, TEXT_NBYTES);
-    if (!matches(search, text))
+    if (!matches_quoted(search, text))
         return NULL;
     return event->type == TBED_EVENT_BEGIN || event->type == TBED_EVENT_SPAN ? "span" : "event";
 }

@@ -134,6 +134,11 @@ function spanHits(data, matches, b, e) {
     return hits;
 }
 
+// Nobody types the backslashes before the quotation marks and backslashes of a text in quotation marks.
+function withoutBackslashes(text) {
+    return text.replace(/\\(["\\])/g, "$1");
+}
+
 function markHits(data, matches, places, b, e) {
     const items = data.facts.marks?.items ?? [], hits = [];
     for (let at = 0; at < items.length; at += 5) {
@@ -142,7 +147,7 @@ function markHits(data, matches, places, b, e) {
             continue;
         if (kind > 0 ? places.has("messages") && matches(text || "") : places.has("names") && matches(name))
             hits.push({ kind: kind > 0 ? "message" : "instant", s, b: time, e: time, depth: null, id, text: kind > 0 ? text || "" : name });
-        else if (kind === 0 && places.has("arguments") && text && matches(text))
+        else if (kind === 0 && places.has("arguments") && text && matches(withoutBackslashes(text)))
             hits.push({ kind: "event", s, b: time, e: time, depth: null, id, text });
     }
     return hits;
@@ -152,7 +157,7 @@ function argumentHits(data, matches, b, e) {
     const items = data.facts.arguments?.items ?? [], hits = [];
     for (let at = 0; at < items.length; at += 4) {
         const [s, time, id, pairs] = items.slice(at, at + 4), text = pairs.map(([name, value]) => ` ${name}=${value}`).join("");
-        if (time >= b && time < e && matches(text))
+        if (time >= b && time < e && matches(withoutBackslashes(text)))
             hits.push({ kind: "span", s, b: time, e: time, depth: null, id, text });
     }
     return hits;
