@@ -83,6 +83,46 @@ static unsigned mode_of(const char *path)
     return status.st_mode & 07777;
 }
 
+/* ---- What they say ---- */
+
+/* All say it in the same form, on standard output: the file, and what was done. */
+static void a_command_says_which_file_it_wrote(void **state)
+{
+    static const char *const more[][8] = {
+        {"cut", "IN", "-o", "OUT"},
+        {"merge", "spec/golden/valid/events.tbed", "spec/golden/valid/given.tbed", "-o", "OUT"},
+        {"pack", "IN", "-o", "PACKED"},
+        {"unpack", "PACKED", "-o", "OUT"},
+        {"view", "--png=OUT", "IN"},
+        {"view", "--html=OUT", "IN"},
+    };
+    char packed[96], png[96], html[96], said[128];
+    const char *words[12];
+    (void)state;
+    make_inputs(0600);
+    snprintf(packed, sizeof packed, "%s.packed", out);
+    snprintf(png, sizeof png, "--png=%s", out);
+    snprintf(html, sizeof html, "--html=%s", out);
+    for (size_t i = 0; i < WRITER_COUNT + sizeof more / sizeof more[0]; i++) {
+        fill_in(i < WRITER_COUNT ? writers[i] : more[i - WRITER_COUNT], false, words);
+        const char *to = out;
+        for (size_t j = 0; words[j] != NULL; j++) {
+            to = strcmp(words[j], "PACKED") == 0 && j > 1 ? packed : to;
+            words[j] = strcmp(words[j], "PACKED") == 0       ? packed
+                       : strcmp(words[j], "--png=OUT") == 0  ? png
+                       : strcmp(words[j], "--html=OUT") == 0 ? html
+                                                             : words[j];
+        }
+        struct run run = run_with(&(struct run_with){0}, words);
+        snprintf(said, sizeof said, "%s: ", to);
+        if (run.exit < 0 || run.exit > 1 || strncmp(run.out, said, strlen(said)) != 0)
+            fail_msg("%s: status %d, '%s', '%s'", words[0], run.exit, run.out, run.err);
+        end_run(&run);
+        unlink(out);
+    }
+    unlink(packed);
+}
+
 /* ---- Links ---- */
 
 static void nothing_is_written_through_a_link(void **state)
@@ -289,6 +329,7 @@ static void without_unnamed_files_output_is_the_same(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_command_says_which_file_it_wrote),
         cmocka_unit_test(nothing_is_written_through_a_link),
         cmocka_unit_test(file_is_replaced_only_with_force),
         cmocka_unit_test(output_has_no_more_permissions_than_the_input),

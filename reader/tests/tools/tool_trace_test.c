@@ -375,7 +375,7 @@ static void a_ring_is_read_while_it_is_written_and_after_a_kill(void **state)
         EXPECT(0, "inner", "", "report", path);
         EXPECT(0, "outermost", "", "report", path); /* though its begin is long gone */
         EXPECT(0, "inner\n", "", "dump", path);
-        EXPECT(0, "", "", "snapshot", "-f", path, "-o", to);
+        EXPECT(0, ": saved: ", "", "snapshot", "-f", path, "-o", to);
         EXPECT(0, "intact: ", "", "verify", to);
         if (!killed)
             tbed_writer_free(writer);
@@ -386,10 +386,10 @@ static void snapshot_of_a_ring_is_a_trace_of_its_own(void **state)
 {
     const char *to = in_folder("snapshot.tbed"), *ring = "spec/golden/valid/ring.tbed";
     (void)state;
-    EXPECT(0, "", "", "snapshot", ring, "-o", to);
+    EXPECT(0, ": saved: ", "", "snapshot", ring, "-o", to);
     EXPECT(0, "intact: 12 events in 2 streams", "", "verify", to);
     EXPECT(2, "", "Use --force to replace it", "snapshot", ring, "-o", to);
-    EXPECT(0, "", "", "snapshot", "-f", ring, "-o", to);
+    EXPECT(0, ": saved: ", "", "snapshot", "-f", ring, "-o", to);
     EXPECT(2, "", "missing option -o OUT", "snapshot", ring);
     EXPECT(2, "", "neither a trace nor in a format", "snapshot", "-f", "run", "-o", to);
     EXPECT(2, "", "output and input are the same file", "snapshot", "-f", to, "-o", to);

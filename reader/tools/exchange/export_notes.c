@@ -28,8 +28,7 @@ void export_tell_note(bool is_piped, uint64_t count, const char *what, const cha
 
 void export_put_heading(const char *to)
 {
-    tool_print_text(stdout, to, strlen(to), 0);
-    fputs(": exported: ", stdout);
+    tool_put_output(to, "exported");
 }
 
 bool export_went_well(const struct export_request *request, enum tbed_status status,

@@ -64,8 +64,8 @@ static void put_note(uint64_t count, const char *what, const char *explanation)
 
 static void put_log_summary(const char *to, const struct tbed_import_report *report)
 {
-    tool_print_text(stdout, to, strlen(to), 0);
-    put_counted(": imported: ", report->line_count, "line");
+    tool_put_output(to, "imported");
+    put_counted("", report->line_count, "line");
     put_counted(" of ", report->thread_count, "thread");
     put_counted(": ", report->interval_count, "scope");
     put_counted(", ", report->message_count, "message");
@@ -76,8 +76,8 @@ static void put_log_summary(const char *to, const struct tbed_import_report *rep
 
 static void put_trace_summary(const char *to, const struct tbed_import_report *report)
 {
-    tool_print_text(stdout, to, strlen(to), 0);
-    put_counted(": imported: ", report->event_count, "event");
+    tool_put_output(to, "imported");
+    put_counted("", report->event_count, "event");
     put_counted(" of ", report->thread_count, "thread");
     put_counted(", ", report->string_count, "string");
     put_counted("\n  ", report->interval_count, "span");
@@ -102,8 +102,8 @@ static void put_summary(const char *to, const struct tbed_import_report *report)
         put_trace_summary(to, report);
         return;
     }
-    tool_print_text(stdout, to, strlen(to), 0);
-    put_counted(": imported: ", report->event_count, "event");
+    tool_put_output(to, "imported");
+    put_counted("", report->event_count, "event");
     put_counted(" of ", report->thread_count, "thread");
     put_counted(", ", report->string_count, "string");
     printf(", from format %u\n", report->version);

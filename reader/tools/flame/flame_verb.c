@@ -265,12 +265,12 @@ static void tell_no_spans(const struct flame *flame, bool is_folded)
 static void put_drawn(const struct flame *flame, const char *output, const struct flame_drawn *drawn)
 {
     char frames[32], narrow[32];
-    tool_print_text(stdout, output, strlen(output), 0);
+    tool_put_output(output, NULL);
     if (flame->is_over_time) {
-        printf(": %s parts of the time drawn\n", tool_format_count(frames, drawn->frame_count));
+        printf("%s parts of the time drawn\n", tool_format_count(frames, drawn->frame_count));
         return;
     }
-    printf(": %s frames drawn, %s too narrow\n", tool_format_count(frames, drawn->frame_count),
+    printf("%s frames drawn, %s too narrow\n", tool_format_count(frames, drawn->frame_count),
            tool_format_count(narrow, drawn->narrow_count));
 }
 
@@ -294,7 +294,11 @@ static int put_all(struct flame *flame, const struct options *options, const cha
     int exit = close_output(flame->out, output, &file, enough ? TOOL_FINE : TOOL_TROUBLE);
     if (!enough)
         tool_complain("out of memory");
-    if (exit == TOOL_FINE && !options->folded && flame->out != stdout)
+    if (exit != TOOL_FINE || flame->out == stdout)
+        return exit;
+    if (options->folded)
+        tool_put_written(output, "folded");
+    else
         put_drawn(flame, output, &drawn);
     return exit;
 }

@@ -64,7 +64,8 @@ static void tell_losses(const char *path)
 static int tell(const struct tool_from_to *files, const struct tbed_recovery *recovery)
 {
     char blocks[32], figure[32];
-    printf("%s block%s recovered", tool_format_count(blocks, recovery->block_count),
+    tool_put_output(files->to, "recovered");
+    printf("%s block%s", tool_format_count(blocks, recovery->block_count),
            recovery->block_count == 1 ? "" : "s");
     if (recovery->moved_count != 0)
         printf(", %s of them out of place", tool_format_count(figure, recovery->moved_count));

@@ -45,6 +45,7 @@ static int snapshot(const struct tool_from_to *files)
     char figure[32];
     if (tool_copy(files, copy, &left_out_count) != TBED_OK)
         return TOOL_TROUBLE;
+    tool_put_written(files->to, "saved");
     if (left_out_count != 0)
         tool_complain("%s: skipped %s damaged or missing block%s; run 'tracebed verify' for details",
                       tool_path(files->from), tool_format_count(figure, left_out_count),

@@ -44,7 +44,8 @@ static int pack(const struct tool_from_to *files)
     }
     if (tool_copy(files, copy, &report) != TBED_OK)
         return TOOL_TROUBLE;
-    printf("packed %s into %s, %.1f %%\n", tool_format_bytes(plain, (double)report.plain_nbytes),
+    tool_put_output(files->to, "packed");
+    printf("%s into %s, %.1f %%\n", tool_format_bytes(plain, (double)report.plain_nbytes),
            tool_format_bytes(packed, (double)report.packed_nbytes),
            100.0 * (double)report.packed_nbytes / (double)report.plain_nbytes);
     return tool_finish(TOOL_FINE);

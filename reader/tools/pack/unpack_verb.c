@@ -47,6 +47,7 @@ static int unpack(const struct tool_from_to *files, bool partly)
     char figure[32];
     if (tool_copy(files, partly ? copy_partly : copy, &report) != TBED_OK)
         return TOOL_TROUBLE;
+    tool_put_written(files->to, "unpacked");
     if (report.lost_page_count != 0)
         tool_complain("%s: %s page%s lost; run 'tracebed verify' for details", tool_path(files->from),
                       tool_format_count(figure, report.lost_page_count),

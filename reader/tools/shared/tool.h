@@ -244,6 +244,13 @@ bool tool_output_failed(void);
  * the error is EPIPE. */
 int tool_finish(int exit);
 
+/*
+ * What a command that wrote a file says on standard output: "OUT: done: " or, if 'done' is NULL, "OUT: "; the caller goes on
+ * with figures and a newline. tool_put_written() prints all of it, with the size of the file as the figure.
+ */
+void tool_put_output(const char *to, const char *done);
+void tool_put_written(const char *to, const char *done);
+
 /* True, with a complaint, if the output is the input file, which would be lost. The input may be "-". */
 bool tool_is_input(const char *output, const char *input);
 

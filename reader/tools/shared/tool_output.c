@@ -178,6 +178,20 @@ bool tool_output_failed(void)
     return true;
 }
 
+void tool_put_output(const char *to, const char *done)
+{
+    tool_print_text(stdout, to, strlen(to), 0);
+    printf(": %s%s", done != NULL ? done : "", done != NULL ? ": " : "");
+}
+
+void tool_put_written(const char *to, const char *done)
+{
+    struct stat file;
+    char nbytes[32];
+    tool_put_output(to, done);
+    puts(tool_format_bytes(nbytes, stat(to, &file) == 0 ? (double)file.st_size : 0));
+}
+
 int tool_finish(int exit)
 {
     bool failed = tool_output_failed();

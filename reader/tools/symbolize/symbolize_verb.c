@@ -141,6 +141,7 @@ static void tell_modules(struct symbolize *work)
 static void tell_sum(const struct symbolize *work)
 {
     char used[32], found[32];
+    tool_put_output(work->to != NULL ? work->to : work->from, NULL);
     if (work->used_count == 0)
         puts("nothing to add: all places that it uses are known, or it uses none");
     else

@@ -24,8 +24,7 @@ static void put_note(uint64_t count, const char *what, const char *explanation)
 void copy_put_report(const char *to, const char *what, const struct tbed_copy_report *report)
 {
     char nbytes[32];
-    tool_print_text(stdout, to, strlen(to), 0);
-    printf(": %s: ", what);
+    tool_put_output(to, what);
     put_counted("", report->event_count, "event");
     put_counted(" of ", report->stream_count, "stream");
     put_counted(", ", report->string_count, "string");

@@ -53,8 +53,10 @@ int view_output_write(struct view_output *output, bool (*write)(void *context, i
     struct tbed_error error = {.status = TBED_ERR_WRITE, .offset = UINT64_MAX};
     bool is_written = write(context, output->file.fd);
     error.system_errno = errno;
-    if (is_written && tbed_new_file_commit(&output->file, &error) == TBED_OK)
+    if (is_written && tbed_new_file_commit(&output->file, &error) == TBED_OK) {
+        tool_put_written(output->path, "drawn");
         return -1;
+    }
     if (!is_written)
         tbed_new_file_abandon(&output->file);
     tool_complain_output(output->path, &error);
