@@ -246,6 +246,28 @@ def test_searches(folder):
     terminal.end()
 
 
+def test_help_is_complete_on_any_terminal(folder):
+    terminal = start(folder, make(folder))
+    whole = terminal.press("?", lambda lines: lines[-1] == "Any key goes back.")
+    wanted = " ".join(" ".join(whole[:-1]).split())
+    cases.need(wanted.startswith("Keys of tracebed tui Up Down, k j move by a row; PageUp") and wanted.endswith(" q quit"), wanted)
+    terminal.press("j", lambda lines: "span, by total" in lines[0])
+    terminal.end()
+    for height, width in ((24, 40), (10, 59), (9, 35), (4, 24)):
+        terminal = Terminal(folder, make(folder), height=height, width=width)
+        terminal.until(lambda lines: lines[-1].startswith("Type ? for help") or height == 4)
+        lines = terminal.press("?", lambda lines: lines[-1].startswith("Up Down: scroll"))
+        found = lines[:-1]
+        while not lines[-3].endswith("quit"):
+            before = lines
+            lines = terminal.press("j", lambda lines: lines[:-2] == before[1:-1] and lines[-1] == before[-1])
+            found.append(lines[-2])
+        cases.need(" ".join(" ".join(found).split()) == wanted, f"{width} columns: {found}")
+        cases.need(not any("…" in line for line in found), f"{width} columns: {found}")
+        terminal.press(PAGE_UP + HOME, lambda lines: lines[0] == "Keys of tracebed tui")
+        terminal.end("qq")
+
+
 def test_large_trees_scroll(folder):
     stacks = b"".join(b"main;f%05d 1\n" % number for number in range(30000)) + b";".join([b"deep"] * 900) + b" 1\n"
     terminal = start(folder, make(folder, stacks))

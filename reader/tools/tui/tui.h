@@ -1,6 +1,6 @@
 /*
  * Shared by the files of 'tracebed tui': tui_rows.c keeps the tree's rows in order, tui_keys.c says what keys do, tui_draw.c
- * makes the lines of the screen, and tui_terminal.c alone knows the library that draws them.
+ * makes the lines of the screen, tui_help.c those of the help, and tui_terminal.c alone knows the library that draws them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -63,17 +63,23 @@ struct tui {
     size_t height, width; /* of the terminal */
     bool is_typing;       /* what to search for */
     bool shows_help;
+    size_t help_top, help_top_max; /* its first line on the screen; 'max': 0 if all of it fits */
     bool is_over;
     char search[TUI_SEARCH_ROOM]; /* terminated */
     char typed[TUI_SEARCH_ROOM];
     const char *message; /* instead of the path; NULL: none */
 };
 
+enum tui_look { TUI_PLAIN, TUI_BOLD, TUI_HOT, TUI_REVERSE };
+
 /* How many rows fit on the screen; at least one. */
 size_t tui_page(const struct tui *tui);
 
 /* Draws everything. Errors: none; a line for which there is no memory stays empty. */
 void tui_draw(struct tui *tui);
+
+/* Puts the text on a line of the screen, and empties it. */
+void tui_put_line(const struct tui *tui, size_t line, struct tbed_text *text, enum tui_look look);
 
 /* ---- Keys ---- */
 
@@ -97,12 +103,15 @@ enum tui_key {
 
 void tui_press(struct tui *tui, enum tui_key key, uint32_t character);
 
+/* ---- The help ---- */
+
+void tui_help_draw(struct tui *tui, struct tbed_text *text); /* 'text': empty, and empty again */
+void tui_help_press(struct tui *tui, enum tui_key key);      /* keys that move, or leave the help */
+
 /* Scrolls so that the selected row is on the screen. */
 void tui_scroll(struct tui *tui);
 
 /* ---- The terminal ---- */
-
-enum tui_look { TUI_PLAIN, TUI_BOLD, TUI_HOT, TUI_REVERSE };
 
 /* Takes the terminal; false after a complaint. */
 bool tui_terminal_start(void);

@@ -19,8 +19,7 @@ size_t tui_page(const struct tui *tui)
     return tui->height > 4 ? tui->height - 3 : 1;
 }
 
-/* Puts the text on a line of the screen, and empties it. */
-static void put_line(const struct tui *tui, size_t line, struct tbed_text *text, enum tui_look look)
+void tui_put_line(const struct tui *tui, size_t line, struct tbed_text *text, enum tui_look look)
 {
     struct tbed_text padded = {0};
     tool_put_column(&padded, text->bytes, text->nbytes, tui->width);
@@ -65,7 +64,7 @@ static void draw_head(const struct tui *tui, struct tbed_text *text)
     tbed_text_puts(text, sorts[tui->order]);
     if (tool_filter_is_given(&tui->filter))
         tbed_text_puts(text, " (only a part of the trace)");
-    put_line(tui, 0, text, TUI_BOLD);
+    tui_put_line(tui, 0, text, TUI_BOLD);
 }
 
 /* ---- Rows ---- */
@@ -123,7 +122,7 @@ static void draw_row(const struct tui *tui, size_t line, struct tbed_text *text,
         tbed_text_puts(text, " never ended]");
     }
     enum tui_look look = part_of(row->self_ticks, root) >= HOT_PART ? TUI_HOT : TUI_PLAIN;
-    put_line(tui, line, text, position == tui->selected ? TUI_REVERSE : look);
+    tui_put_line(tui, line, text, position == tui->selected ? TUI_REVERSE : look);
 }
 
 static void draw_rows(const struct tui *tui, struct tbed_text *text)
@@ -136,7 +135,7 @@ static void draw_rows(const struct tui *tui, struct tbed_text *text)
         at = next;
     }
     for (; line <= page; line++)
-        put_line(tui, line, text, TUI_PLAIN);
+        tui_put_line(tui, line, text, TUI_PLAIN);
 }
 
 /* ---- The selected row ---- */
@@ -164,7 +163,7 @@ static void draw_figures(const struct tui *tui, struct tbed_text *text)
         tbed_text_puts(text, "; mean ");
         tbed_text_puts(text, tool_format_ticks(ticks, tui->reader, &tui->info, row->span_ticks / row->count));
     }
-    put_line(tui, tui->height - 2, text, TUI_REVERSE);
+    tui_put_line(tui, tui->height - 2, text, TUI_REVERSE);
 }
 
 /* The innermost names that fit, after an ellipsis if that is not all. */
@@ -199,42 +198,14 @@ static void draw_last(const struct tui *tui, struct tbed_text *text)
     } else {
         put_path(tui, text);
     }
-    put_line(tui, tui->height - 1, text, tui->message != NULL ? TUI_BOLD : TUI_PLAIN);
-}
-
-/* ---- Help ---- */
-
-static void draw_help(const struct tui *tui, struct tbed_text *text)
-{
-    static const char *const lines[] = {
-        "Keys of tracebed tui",
-        "",
-        "Up Down, k j         move by a row; PageUp and PageDown by a screen",
-        "Home End, g G        first and last row",
-        "Right, l             expand the row, then go to the first row below it",
-        "Left, h              collapse the row, then go to the row above it",
-        "Enter, Space         expand or collapse the row",
-        "+ -                  expand or collapse the row and all rows below it",
-        "s                    sort by the next of total, self, count, name",
-        "/                    search for a part of a name",
-        "n N                  next and previous match",
-        "Ctrl-L               draw the screen again",
-        "q                    quit",
-        "",
-        "Any key goes back.",
-    };
-    for (size_t i = 0; i < tui->height; i++) {
-        if (i < sizeof lines / sizeof lines[0])
-            tbed_text_puts(text, lines[i]);
-        put_line(tui, i, text, i == 0 ? TUI_BOLD : TUI_PLAIN);
-    }
+    tui_put_line(tui, tui->height - 1, text, tui->message != NULL ? TUI_BOLD : TUI_PLAIN);
 }
 
 void tui_draw(struct tui *tui)
 {
     struct tbed_text text = {0};
     if (tui->shows_help) {
-        draw_help(tui, &text);
+        tui_help_draw(tui, &text);
     } else if (tui->height > 4) {
         draw_head(tui, &text);
         draw_rows(tui, &text);
@@ -243,7 +214,7 @@ void tui_draw(struct tui *tui)
     } else {
         draw_row(tui, 0, &text, tui->selected);
         for (size_t i = 1; i < tui->height; i++)
-            put_line(tui, i, &text, TUI_PLAIN);
+            tui_put_line(tui, i, &text, TUI_PLAIN);
         if (tui->is_typing || tui->message != NULL)
             draw_last(tui, &text);
     }

@@ -180,6 +180,7 @@ static void press_character(struct tui *tui, uint32_t character)
         break;
     case '?':
         tui->shows_help = true;
+        tui->help_top = 0;
         break;
     default:
         break;
@@ -224,7 +225,7 @@ void tui_press(struct tui *tui, enum tui_key key, uint32_t character)
     if (key == TUI_KEY_GONE)
         tui->is_over = true;
     else if (tui->shows_help)
-        tui->shows_help = key == TUI_KEY_OTHER || key == TUI_KEY_REDRAW;
+        tui_help_press(tui, moving != TUI_KEY_OTHER ? moving : key);
     else if (tui->is_typing)
         press_typing(tui, key, character);
     else if (key == TUI_KEY_CHARACTER && moving == TUI_KEY_OTHER)
