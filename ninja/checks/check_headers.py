@@ -21,13 +21,16 @@ COMPILERS = [
     ("g++", "c++", ("c++17", "c++20")),
     ("clang++", "c++", ("c++17", "c++20")),
 ]
+# What C++ programs forbid, though inline functions in C need it: TBED_HEADER_BEGIN is for that.
+STRICT = {"c": [], "c++": ["-Wold-style-cast", "-Wzero-as-null-pointer-constant"]}
+STRICTER = {"g++": ["-Wuseless-cast"]}
 
 def compile_with(compiler, language, standard, headers):
     """What the compiler says about a file that includes these; None if it accepts it."""
     source = "".join(f"#include <{header}>\n" for header in headers)
     source += "int main()\n{\n    return 0;\n}\n" if language == "c++" else "int main(void);\nint main(void) { return 0; }\n"
     command = [compiler, f"-std={standard}", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion",
-               "-Werror", *INCLUDES]
+               "-Werror", *STRICT[language], *STRICTER.get(compiler, []), *INCLUDES]
     command += ["-x", language, "-c", "-", "-o", "/dev/null"]
     try:
         run = subprocess.run(command, input=source, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

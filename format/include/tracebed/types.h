@@ -13,6 +13,25 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/*
+ * Around the contents of each header with inline functions. C++ programs may forbid what inline functions in C need; they
+ * are not to forbid it here.
+ */
+#ifndef __cplusplus
+#define TBED_HEADER_BEGIN
+#define TBED_HEADER_END
+#else
+#ifdef __clang__
+#define TBED_HEADER_NO_USELESS_CAST
+#else
+#define TBED_HEADER_NO_USELESS_CAST _Pragma("GCC diagnostic ignored \"-Wuseless-cast\"")
+#endif
+#define TBED_HEADER_BEGIN                                                                                    \
+    _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wold-style-cast\"")                    \
+        _Pragma("GCC diagnostic ignored \"-Wzero-as-null-pointer-constant\"") TBED_HEADER_NO_USELESS_CAST
+#define TBED_HEADER_END _Pragma("GCC diagnostic pop")
+#endif
+
 typedef __INT8_TYPE__ int8_t;
 typedef __UINT8_TYPE__ uint8_t;
 typedef __INT16_TYPE__ int16_t;

@@ -19,6 +19,8 @@
 
 #include <tracebed/analysis.h>
 
+TBED_HEADER_BEGIN
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -417,4 +419,7 @@ static inline bool tbed_positions_get(const struct tbed_positions *positions, si
 #ifdef __cplusplus
 }
 #endif
+
+TBED_HEADER_END
+
 #endif

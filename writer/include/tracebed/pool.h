@@ -46,12 +46,12 @@ TBED_INLINE tbed_pool_function tbed_pool_recorder(void)
     static tbed_pool_function known;
     tbed_pool_function function;
     __atomic_load(&known, &function, __ATOMIC_RELAXED);
-    if (function == NULL) {
+    if (!function) { /* C++ programs may forbid NULL */
         void *found;
         function = tbed_pool_ignore; /* also for the calls of an allocator that dlsym() uses */
         __atomic_store(&known, &function, __ATOMIC_RELAXED);
         found = dlsym(RTLD_DEFAULT, "tbed_preload_pool");
-        if (found != NULL)
+        if (found)
             memcpy(&function, &found, sizeof function);
         __atomic_store(&known, &function, __ATOMIC_RELAXED);
     }

@@ -43,6 +43,8 @@
 
 #include <tracebed/format.h>
 
+TBED_HEADER_BEGIN
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -676,4 +678,7 @@ TBED_INLINE enum tbed_status tbed_trace_recover(int trace_fd, int fd, struct tbe
 #ifdef __cplusplus
 }
 #endif
+
+TBED_HEADER_END
+
 #endif

@@ -52,6 +52,8 @@
 
 #include <tracebed/recorder.h>
 
+TBED_HEADER_BEGIN
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -352,5 +354,7 @@ void tbed_counter_unit_describe(uint32_t id, const char *unit);
                   tbed_instant_record(tbed_track_recorder(track), tbed_site_id(&tbed_site_)))
 
 #define TBED_THREAD_NAME(name) tbed_thread_name_set(name)
+
+TBED_HEADER_END
 
 #endif

@@ -44,6 +44,8 @@
 
 #include <tracebed/writer.h>
 
+TBED_HEADER_BEGIN
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -486,5 +488,7 @@ void tbed_logfile_write_long(const char *format, ...);
 #define TBED_LOGFILE_TRACE(...)                                         ((void)0)
 #define TBED_LOGFILE_TRACE_AUTHOR(module, author, ...)                  ((void)0)
 #endif
+
+TBED_HEADER_END
 
 #endif

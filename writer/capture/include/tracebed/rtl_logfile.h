@@ -21,6 +21,8 @@
 
 #include <tracebed/logfile.h>
 
+TBED_HEADER_BEGIN
+
 #ifdef __cplusplus
 namespace rtl
 {
@@ -125,5 +127,7 @@ class Logfile : public tbed_logfile_context
 #define RTL_LOGFILE_TRACE_AUTHOR2(project, author, frmt, arg1, arg2)       ((void)0)
 #define RTL_LOGFILE_TRACE_AUTHOR3(project, author, frmt, arg1, arg2, arg3) ((void)0)
 #endif
+
+TBED_HEADER_END
 
 #endif
