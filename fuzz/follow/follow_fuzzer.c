@@ -64,12 +64,24 @@ static void follow_changes(struct tbed_reader *reader, int fd, const uint8_t *at
     tbed_follow_close(follow);
 }
 
+static void join_at(struct tbed_reader *reader)
+{
+    struct tbed_trace_info info;
+    struct tbed_follow *follow;
+    tbed_reader_info(reader, &info);
+    uint64_t begin_tick = info.first_tick + (info.last_tick - info.first_tick) / 2;
+    REQUIRE(tbed_follow_open_at(reader, begin_tick, &follow) == TBED_OK);
+    check(follow, begin_tick);
+    tbed_follow_close(follow);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
     struct tbed_reader *reader;
     size_t whole = nbytes / PAGE * PAGE, first = whole / PAGE / 2 * PAGE;
     int fd = file_of_input(data, first);
     if (tbed_reader_open_fd(fd, NULL, &reader, NULL) == TBED_OK) {
+        join_at(reader);
         REQUIRE(pwrite(fd, data + first, whole - first, (off_t)first) == (ssize_t)(whole - first));
         follow_changes(reader, fd, data + whole, data + nbytes, whole);
         tbed_reader_close(reader);

@@ -45,6 +45,8 @@ struct tbed_follow {
     TBED_VECTOR(struct tbed_follow_label) sorted;
     struct tbed_follow_totals totals;
     uint64_t highest_tick; /* of all events so far; given ticks may go back */
+    uint64_t begin_tick;   /* nothing before it counts */
+    bool has_begin;        /* the time before this update is known */
     bool is_out_of_memory;
 };
 
@@ -159,13 +161,14 @@ static void push(struct tbed_follow *follow, struct thread *thread, const struct
 }
 
 /* The span that has 'inside' others inside it. */
-static void pop(struct tbed_follow *follow, struct thread *thread, uint32_t inside)
+static void pop(struct tbed_follow *follow, struct thread *thread, uint32_t inside, bool counts)
 {
-    thread->public.span_count++;
+    thread->public.span_count += counts;
     if (thread->open.count <= inside)
         return;
     struct tbed_follow_span *place = &thread->open.items[thread->open.count - 1 - inside];
-    count(follow, place->id, 1, 0);
+    if (counts)
+        count(follow, place->id, 1, 0);
     memmove(place, place + 1, inside * sizeof *place);
     thread->open.count--;
 }
@@ -180,16 +183,17 @@ static void take_whole(struct tbed_follow *follow, struct thread *thread, const 
 
 static void take(struct tbed_follow *follow, struct thread *thread, const struct tbed_event *event)
 {
+    bool counts = event->tick >= follow->begin_tick;
     if (!is_in_block(thread, event))
         enter_block(follow, thread, event);
     advance(follow, thread, event->tick);
     if (event->type == TBED_EVENT_BEGIN)
         push(follow, thread, event);
     else if (event->type == TBED_EVENT_END)
-        pop(follow, thread, event->of.end.inside);
-    else if (event->type == TBED_EVENT_SPAN)
+        pop(follow, thread, event->of.end.inside, counts);
+    else if (event->type == TBED_EVENT_SPAN && counts)
         take_whole(follow, thread, event);
-    thread->public.event_count++;
+    thread->public.event_count += counts;
     thread->public.last_tick = event->tick;
     if (event->tick > follow->highest_tick)
         follow->highest_tick = event->tick;
@@ -198,7 +202,24 @@ static void take(struct tbed_follow *follow, struct thread *thread, const struct
 
 /* ---- Threads ---- */
 
-/* Starts at the newest block, whose events count: so there is something to show at once. */
+/* The block where the thread was at 'begin_tick', or its first one that is there; -1: none is. */
+static int64_t find_block(const struct tbed_follow *follow, size_t first, size_t block_count,
+                          struct tbed_block *block_ret)
+{
+    int64_t found = -1;
+    struct tbed_block block;
+    for (size_t at = block_count; at > 0; at--) {
+        if (tbed_event_block_get(follow->reader, first + at - 1, &block) != TBED_OK)
+            break;
+        *block_ret = block;
+        found = (int64_t)at - 1;
+        if (!follow->has_begin || block.first_tick <= follow->begin_tick)
+            break;
+    }
+    return found;
+}
+
+/* Starts at the newest block, whose events count, so there is something to show at once; or where the figures begin. */
 static void join(struct tbed_follow *follow, struct thread *thread)
 {
     struct tbed_block block;
@@ -206,16 +227,15 @@ static void join(struct tbed_follow *follow, struct thread *thread)
     tbed_stream_blocks(follow->reader, thread->public.stream, &first, &block_count);
     struct tbed_lease lease;
     tbed_lease_begin(&lease, follow->reader->map.packed);
-    bool is_there =
-        block_count > 0 && tbed_event_block_get(follow->reader, first + block_count - 1, &block) == TBED_OK;
-    if (is_there)
+    int64_t at = find_block(follow, first, block_count, &block);
+    if (at >= 0)
         stack_set(follow, thread, &block);
     tbed_lease_end(&lease);
-    if (!is_there)
+    if (at < 0)
         return;
-    thread->block_index = block_count - 1;
+    thread->block_index = (size_t)at;
     thread->is_joined_late = true;
-    thread->counted_tick = block.first_tick;
+    thread->counted_tick = block.first_tick > follow->begin_tick ? block.first_tick : follow->begin_tick;
     tbed_cursor_seek(thread->cursor, block.first_tick);
 }
 
@@ -316,7 +336,8 @@ static void close_update(struct tbed_follow *follow)
         thread->public.open_count = thread->open.count;
     }
     follow->totals.now_tick = now;
-    follow->totals.ticks = before == 0 ? 0 : now - before;
+    follow->totals.ticks = follow->has_begin ? now - before : 0;
+    follow->has_begin = true;
 }
 
 static enum tbed_status update(struct tbed_follow *follow)
@@ -335,18 +356,32 @@ static enum tbed_status update(struct tbed_follow *follow)
     return status;
 }
 
-enum tbed_status tbed_follow_open(struct tbed_reader *reader, struct tbed_follow **follow_ret)
+static enum tbed_status open_follow(struct tbed_reader *reader, bool has_begin, uint64_t begin_tick,
+                                    struct tbed_follow **follow_ret)
 {
     struct tbed_follow *follow = calloc(1, sizeof *follow);
     if (follow == NULL)
         return TBED_ERR_MEMORY;
     follow->reader = reader;
+    follow->has_begin = has_begin;
+    follow->begin_tick = follow->highest_tick = follow->totals.now_tick = begin_tick;
     enum tbed_status status = find_threads(follow, true) ? update(follow) : TBED_ERR_MEMORY;
     if (status == TBED_OK)
         *follow_ret = follow;
     else
         tbed_follow_close(follow);
     return status;
+}
+
+enum tbed_status tbed_follow_open(struct tbed_reader *reader, struct tbed_follow **follow_ret)
+{
+    return open_follow(reader, false, 0, follow_ret);
+}
+
+enum tbed_status tbed_follow_open_at(struct tbed_reader *reader, uint64_t begin_tick,
+                                     struct tbed_follow **follow_ret)
+{
+    return open_follow(reader, true, begin_tick, follow_ret);
 }
 
 enum tbed_status tbed_follow_update(struct tbed_follow *follow, struct tbed_error *error_ret)

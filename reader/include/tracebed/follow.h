@@ -33,7 +33,7 @@ struct tbed_follow_totals {
     uint64_t event_count;
     uint64_t span_count; /* spans that ended */
     uint64_t now_tick;   /* the highest of all events so far */
-    uint64_t ticks;      /* how far it moved */
+    uint64_t ticks;      /* how far it moved; 0 after tbed_follow_open() */
 };
 
 /* A span that is open. */
@@ -67,6 +67,13 @@ struct tbed_follow_label {
 
 /* Joins the threads that there are, at their newest blocks. Errors: ERR_MEMORY. */
 enum tbed_status tbed_follow_open(struct tbed_reader *reader, struct tbed_follow **follow_ret);
+
+/*
+ * The same, but each thread is joined where it was at 'begin_tick', so the first figures are those of the time since then,
+ * as later ones are of the time since the update before. Costs as much as reading the events since then.
+ */
+enum tbed_status tbed_follow_open_at(struct tbed_reader *reader, uint64_t begin_tick,
+                                     struct tbed_follow **follow_ret);
 
 /* Refreshes the reader and reads on. Errors: those of tbed_reader_refresh(), ERR_MEMORY. */
 enum tbed_status tbed_follow_update(struct tbed_follow *follow, struct tbed_error *error_ret);

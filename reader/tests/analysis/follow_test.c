@@ -243,6 +243,37 @@ static void a_flight_recorder_is_followed_past_what_is_gone(void **state)
     follow_at_random(32 * 4096, STORED_MAX, 40000);
 }
 
+/* Everything after a tick, as if it had been followed since then: wherever blocks begin, with stacks open at it. */
+static void the_first_figures_begin_at_a_tick(void **state)
+{
+    static struct program program;
+    static const unsigned meanwhile[] = {0, 1, 10, 300, 5000, 20000};
+    struct tbed_follow_totals totals;
+    (void)state;
+    for (size_t i = 0; i < sizeof meanwhile / sizeof meanwhile[0]; i++) {
+        program_open(&program, 0, STORED_MAX);
+        program.threads[1].recorder = tbed_recorder_open(program.writer, "second");
+        for (int j = 0; j < 3000; j++)
+            record_one(&program, &program.threads[j % 2]);
+        uint64_t begin_tick = ++ticks;
+        for (size_t j = 0; j < 2; j++)
+            advance(&program, &program.threads[j], begin_tick);
+        forget(&program);
+        program.threads[2].recorder = tbed_recorder_open(program.writer, "later");
+        for (unsigned j = 0; j < meanwhile[i]; j++)
+            record_one(&program, &program.threads[random_below(THREADS)]);
+        for (size_t j = 0; j < THREADS; j++)
+            record_one(&program, &program.threads[j]);
+        tbed_follow_close(program.follow);
+        assert_int_equal(tbed_reader_refresh(program.reader, NULL), TBED_OK);
+        assert_int_equal(tbed_follow_open_at(program.reader, begin_tick, &program.follow), TBED_OK);
+        expect_all(&program, true);
+        tbed_follow_totals(program.follow, &totals);
+        assert_int_equal(totals.ticks, ticks - begin_tick);
+        program_close(&program);
+    }
+}
+
 /* A merge that begins at this tick finds the newest events. */
 static void the_newest_events_begin_at_a_tick(void **state)
 {
@@ -269,6 +300,7 @@ int main(void)
         cmocka_unit_test(each_update_has_what_was_recorded_meanwhile),
         cmocka_unit_test(of_a_deep_stack_the_innermost_spans_are_known),
         cmocka_unit_test(a_flight_recorder_is_followed_past_what_is_gone),
+        cmocka_unit_test(the_first_figures_begin_at_a_tick),
         cmocka_unit_test(the_newest_events_begin_at_a_tick),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,6 +59,47 @@ static void a_closed_trace_is_shown_once(void **state)
     EXPECT(0, " more", "", "follow", "-l0", path);
 }
 
+static void record_given(struct tbed_recorder *recorder, uint64_t tick, uint32_t type, uint32_t id)
+{
+    struct tbed_given_event event = {.type = type, .tick = tick, .id = id, .category = TBED_ID_INVALID};
+    tbed_event_record_given(recorder, &event);
+}
+
+/* Ten seconds, in which "early" ends after nine: a millisecond each of "step", a fifth of it in "work". */
+static const char *ten_seconds(void)
+{
+    const char *path = in_folder("seconds.tbed");
+    struct tbed_writer *writer = open_given_writer(path, 1000000000);
+    struct tbed_recorder *recorder = tbed_recorder_open_given(writer, "main", 1);
+    uint32_t early = intern(writer, "early"), step = intern(writer, "step"), work = intern(writer, "work");
+    for (uint64_t ms = 0; ms < 10000; ms++) {
+        uint64_t ns = ms * 1000000;
+        record_given(recorder, ns, TBED_GIVEN_BEGIN, ms < 9000 ? early : step);
+        record_given(recorder, ns, TBED_GIVEN_BEGIN, work);
+        record_given(recorder, ns + 200000, TBED_GIVEN_END, TBED_ID_INVALID);
+        record_given(recorder, ns + 1000000, TBED_GIVEN_END, TBED_ID_INVALID);
+    }
+    tbed_writer_close(writer);
+    return path;
+}
+
+static void the_first_picture_has_rates(void **state)
+{
+    (void)state;
+    const char *path = ten_seconds();
+    struct run run = RUN("follow", "-c1", path);
+    assert_int_equal(run.exit, 0);
+    assert_says(run.out, "\n  4,001/s events, 2,001/s spans, none dropped\n");
+    assert_says(run.out, "    80.0 %      800 ms       1,000/s  step\n");
+    assert_says(run.out, "    20.0 %      200 ms       1,000/s  work\n");
+    assert_says(run.out, "   100.0 %       4,001/s  ");
+    assert_says(run.out,
+                "     0.0 %        0 ns           1/s  early\n"); /* its end, at the first tick that counts */
+    end_run(&run);
+    EXPECT(0, ",\"passed_ns\":10000000000,", "", "follow", "-i20s", "-c1", "--json", path);
+    EXPECT(0, "early\n", "", "follow", "-i20s", path);
+}
+
 /* It would go on for hours. */
 static void control_c_ends_it(void **state)
 {
@@ -103,9 +144,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test(name)
     const struct CMUnitTest tests[] = {
-        TEST(a_running_program_is_shown),
-        TEST(a_closed_trace_is_shown_once),
-        TEST(control_c_ends_it),
+        TEST(a_running_program_is_shown),         TEST(a_closed_trace_is_shown_once),
+        TEST(the_first_picture_has_rates),        TEST(control_c_ends_it),
         TEST(what_cannot_be_followed_is_refused),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -19,7 +19,8 @@ struct follow {
     struct tbed_follow *follow;
     struct tbed_trace_info info;
     struct tbed_follow_totals totals;
-    uint64_t interval_ns, passed_ns; /* as asked for; as it was. 0: the first picture */
+    uint64_t interval_ns, passed_ns; /* as asked for; as it was. 0: not known, in the first picture */
+    bool is_going_on;                /* not the first picture */
     uint64_t grown_nbytes;           /* of the file, meanwhile */
     uint64_t left, limit;            /* pictures still to be shown; rows of each table */
     bool json, no_symbols;

@@ -10,7 +10,7 @@
 #define NAME_COLUMNS_MAX 40 /* of a span in a thread's stack */
 #define STACK_SPANS_MAX  6
 
-/* "84,211/s"; nothing is known of the time before the first picture. */
+/* "84,211/s"; of the first picture, nothing is known if the clock does not measure time. */
 static const char *format_rate(const struct follow *follow, char buffer[48], uint64_t count)
 {
     char number[32];
@@ -50,7 +50,7 @@ static void put_head(struct follow *follow)
     tool_print_text(stdout, path, strlen(path), 0);
     printf("%s: %s, %s", tool_plain(), info->shut ? "closed" : "running",
            tool_format_bytes(size, (double)info->file_nbytes));
-    if (follow->passed_ns != 0)
+    if (follow->is_going_on)
         printf(" (+%s)", tool_format_bytes(growth, (double)follow->grown_nbytes));
     if (info->clock != TBED_CLOCK_USER)
         printf(", %s", tool_format_ns(growth, tbed_tick_span_to_ns(follow->reader, follow->totals.now_tick -
@@ -165,7 +165,7 @@ void follow_print_text(struct follow *follow)
 {
     if (tool_terminal_width() > 0)
         fputs("\033[H\033[J", stdout);
-    else if (follow->passed_ns != 0)
+    else if (follow->is_going_on)
         putchar('\n');
     put_head(follow);
     if (tbed_follow_label(follow->follow, 0) != NULL)

@@ -16,33 +16,34 @@
 #define INTERVAL_MIN_NS 1000000
 #define INTERVAL_MAX_NS (UINT64_C(86400) * 1000000000)
 
-static const char help[] = "usage: tracebed follow [OPTION]... FILE\n"
-                           "\n"
-                           "Show what a running program is doing, from the trace that it is writing: what\n"
-                           "takes its time, what each thread is in, and the newest events. Ends when the\n"
-                           "trace is closed, or at ctrl-C.\n"
-                           "\n"
-                           "  -i, --interval=TIME    show it every TIME, such as 500ms (default: 1s)\n"
-                           "  -c, --count=N          end after showing it N times\n"
-                           "  -l, --limit=N          show N rows of each table, at most 64 (default: 10)\n"
-                           "      --no-symbols       show addresses instead of looking up symbols\n"
-                           "      --json             print one JSON object each time, on one line\n"
-                           "      --color=WHEN       use color: never, auto or always\n"
-                           "  -h, --help             print this help\n"
-                           "\n"
-                           "On a terminal, each picture replaces the one before. Figures are those of the\n"
-                           "time since then. 'self' is the time of spans without that of nested ones; a\n"
-                           "thread is busy while it is in any span. A thread's time counts up to the newest\n"
-                           "event of all threads.\n"
-                           "\n"
-                           "tracebed-follow(1) documents the keys of --json.\n"
-                           "\n"
-                           "Examples:\n"
-                           "  TRACEBED=run.tbed ./server & tracebed follow run.tbed\n"
-                           "  tracebed follow -i 200ms -l 5 run.tbed\n"
-                           "\n"
-                           "Exit status: 0 on success; 1 if the trace is damaged (everything intact is\n"
-                           "shown); 2 if the usage is wrong or the file cannot be read.\n";
+static const char help[] =
+    "usage: tracebed follow [OPTION]... FILE\n"
+    "\n"
+    "Show what a running program is doing, from the trace that it is writing: what\n"
+    "takes its time, what each thread is in, and the newest events. Ends when the\n"
+    "trace is closed, or at ctrl-C.\n"
+    "\n"
+    "  -i, --interval=TIME    show it every TIME, such as 500ms (default: 1s)\n"
+    "  -c, --count=N          end after showing it N times\n"
+    "  -l, --limit=N          show N rows of each table, at most 64 (default: 10)\n"
+    "      --no-symbols       show addresses instead of looking up symbols\n"
+    "      --json             print one JSON object each time, on one line\n"
+    "      --color=WHEN       use color: never, auto or always\n"
+    "  -h, --help             print this help\n"
+    "\n"
+    "On a terminal, each picture replaces the one before. Figures are those of the\n"
+    "time since then, at first of the last interval before the newest event. 'self'\n"
+    "is the time of spans without that of nested ones; a thread is busy while it is in\n"
+    "any span. A thread's time counts up to the newest event of all threads.\n"
+    "\n"
+    "tracebed-follow(1) documents the keys of --json.\n"
+    "\n"
+    "Examples:\n"
+    "  TRACEBED=run.tbed ./server & tracebed follow run.tbed\n"
+    "  tracebed follow -i 200ms -l 5 run.tbed\n"
+    "\n"
+    "Exit status: 0 on success; 1 if the trace is damaged (everything intact is\n"
+    "shown); 2 if the usage is wrong or the file cannot be read.\n";
 
 enum { OPTION_JSON = 2000, OPTION_NO_SYMBOLS };
 
@@ -117,6 +118,25 @@ static int parse(int argc, char **argv, struct follow *follow)
 
 /* ---- Following ---- */
 
+/* The first picture is of the last interval before the newest event, so it has rates as all others have. */
+static enum tbed_status join(struct follow *follow)
+{
+    struct tbed_trace_info info;
+    struct tbed_follow_totals totals;
+    tbed_reader_info(follow->reader, &info);
+    if (info.clock == TBED_CLOCK_USER)
+        return tbed_follow_open(follow->reader, &follow->follow);
+    double interval_ticks = (double)follow->interval_ns * (double)info.ticks_per_second / 1e9;
+    uint64_t ticks = info.last_tick - info.first_tick;
+    ticks = interval_ticks < (double)ticks ? (uint64_t)interval_ticks : ticks;
+    enum tbed_status status = tbed_follow_open_at(follow->reader, info.last_tick - ticks, &follow->follow);
+    if (status != TBED_OK)
+        return status;
+    tbed_follow_totals(follow->follow, &totals);
+    follow->passed_ns = (uint64_t)tbed_tick_span_to_ns(follow->reader, totals.ticks);
+    return TBED_OK;
+}
+
 static int follow_open(struct follow *follow)
 {
     follow->reader = tool_open(follow->path);
@@ -129,7 +149,7 @@ static int follow_open(struct follow *follow)
     follow->places = (struct tool_places){.reader = follow->reader, .part = TBED_NAME_ALL};
     if (!follow->no_symbols)
         tool_places_open(&follow->places, follow->reader, TBED_NAME_ALL);
-    enum tbed_status status = tbed_follow_open(follow->reader, &follow->follow);
+    enum tbed_status status = join(follow);
     if (status != TBED_OK)
         tool_complain("%s: %s", tool_path(follow->path), tbed_status_text(status));
     return status == TBED_OK ? -1 : TOOL_TROUBLE;
@@ -177,6 +197,7 @@ static int go_on(struct follow *follow)
             return TOOL_FINE;
         uint64_t now_ns = clock_ns();
         follow->passed_ns = now_ns - last_ns;
+        follow->is_going_on = true;
         last_ns = now_ns;
         if (tbed_follow_update(follow->follow, &error) != TBED_OK) {
             tool_complain_open(follow->path, &error);
