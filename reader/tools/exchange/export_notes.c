@@ -31,6 +31,18 @@ void export_put_heading(const char *to)
     tool_put_output(to, "exported");
 }
 
+static const char *path_of_id(const struct export_request *request, uint64_t file_id)
+{
+    struct tbed_trace_info info;
+    size_t last = request->reader_count - 1;
+    for (size_t i = 0; i < last; i++) {
+        tbed_reader_info(request->readers[i], &info);
+        if (info.file_id == file_id)
+            return tool_path(request->paths[i]);
+    }
+    return tool_path(request->paths[last]);
+}
+
 bool export_went_well(const struct export_request *request, enum tbed_status status,
                       const struct tbed_error *error, enum tool_exit *exit_ret)
 {
@@ -49,7 +61,7 @@ bool export_went_well(const struct export_request *request, enum tbed_status sta
         return false;
     }
     if (status == TBED_ERR_EXISTS && request->format->exports_folder) {
-        tool_complain("%s: has one of these traces already", request->to);
+        tool_complain("%s: has the trace %s already", request->to, path_of_id(request, error->detail));
         tool_hint("Use --force to replace it.");
         return false;
     }

@@ -226,6 +226,7 @@ static int export_files(char **paths, size_t count, struct options *options)
                                      .tid = options->tid,
                                      .quirks = options->quirks,
                                      .exact = options->exact};
+    request.paths = paths;
     request.readers = tool_realloc(NULL, count * sizeof *request.readers);
     request.places = tool_realloc(NULL, count * sizeof *request.places);
     request.filters = tool_realloc(NULL, count * sizeof *request.filters);

@@ -13,6 +13,7 @@
 struct export_request {
     struct tbed_reader *reader; /* the first, or only one */
     struct tbed_reader **readers;
+    char *const *paths;         /* one per reader */
     struct tool_places *places; /* one per reader */
     struct tbed_filter **filters;
     size_t reader_count;

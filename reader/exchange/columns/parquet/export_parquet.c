@@ -73,6 +73,11 @@ static enum tbed_status write_file(const struct column_export *export, const str
     struct new_file file;
     enum tbed_status status = tbed_new_file_open(
         path, job->options.overwrite, tbed_new_file_mode_of_readers(&reader, 1), &file, job->error);
+    if (status == TBED_ERR_EXISTS) { /* which of the traces it is */
+        struct tbed_trace_info info;
+        tbed_reader_info(reader, &info);
+        job->error->detail = info.file_id;
+    }
     if (status != TBED_OK)
         return status;
     status = write_open_file(export, table, compression, file.fd, &counts);

@@ -110,8 +110,8 @@ struct tbed_export_result {
  * Ownership: all the caller's. 'options', 'result_ret' and 'error_ret' may be NULL.
  * Errors:    ERR_ARGUMENT: the format cannot be written, or not for several traces, or an option does not apply to it;
  *            ERR_MEMORY, ERR_CANCELLED; ERR_NO_LIBRARY: the compression needs a library that is not installed; for 'to'
- *            ERR_EXISTS, ERR_IS_DIRECTORY, ERR_NOT_REGULAR, ERR_OPEN, ERR_WRITE. Damage is not an error; it is added to the
- *            readers' damage lists.
+ *            ERR_EXISTS (in a folder of tables, 'detail' is the file id of the trace that it has), ERR_IS_DIRECTORY,
+ *            ERR_NOT_REGULAR, ERR_OPEN, ERR_WRITE. Damage is not an error; it is added to the readers' damage lists.
  */
 static inline enum tbed_status tbed_export(const struct tbed_format *format,
                                            struct tbed_reader *const *readers, size_t reader_count,

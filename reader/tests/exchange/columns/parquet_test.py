@@ -259,7 +259,12 @@ def test_data_set(folder):
     before = {path: path.stat().st_ino for path in folder.glob("data/*/*")}
     need(len(before) == 2 * len(list(folder.glob("data/*"))), "two files in each table")
     run = subprocess.run([*export, first, "-o", "data"], cwd=folder, capture_output=True, text=True)
-    need(run.returncode == 2 and "has one of these traces already" in run.stderr, f"{run.returncode} {run.stderr}")
+    need(run.returncode == 2 and f"data: has the trace {first} already" in run.stderr, f"{run.returncode} {run.stderr}")
+    third = fleet(folder, 7, 1)[-1]
+    run = subprocess.run([*export, third, second, "-o", "data"], cwd=folder, capture_output=True, text=True)
+    need(run.returncode == 2 and f"data: has the trace {second} already" in run.stderr, f"{run.returncode} {run.stderr}")
+    for path in set(folder.glob("data/*/*")) - set(before):
+        path.unlink()
     need(before == {path: path.stat().st_ino for path in folder.glob("data/*/*")}, "a file changed")
     output_of(folder, *export, "-f", first, "-o", "data")
     changed = [path for path, inode in before.items() if path.stat().st_ino != inode]
