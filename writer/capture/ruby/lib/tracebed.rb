@@ -58,13 +58,13 @@ module Tracebed
     # clock::       where the times of a new trace come from: +:tsc+, the processor's time stamp counter, or +:monotonic+;
     #               +nil+ takes the processor's counter if it is steady and the kernel offers it
     # process_name:: the name of the process in the trace, until the program changes its title ($0 = "worker 1",
-    #               Process.setproctitle)
+    #               Process.setproctitle). By default that of the script; without one (ruby -e) the kernel's, "ruby"
     # exact::       +false+ takes locations from Ruby's public functions, as in Ruby versions with unknown internals
     # check::       a file for counts of (location, line, path) as reported by those functions; for tests
     #
     # Raises Tracebed::Error if the trace cannot be created, or if a recording is already under way.
     def start(path, allocations: :light, stacks: nil, calls: false, call_depth: nil, call_minimum: nil, objects: false, overwrite: false, join: false,
-              ring_nbytes: nil, max_nbytes: nil, rotate_nbytes: nil, rotate_seconds: nil, rotate_keep: nil, clock: nil, process_name: File.basename($PROGRAM_NAME), exact: true, check: nil, notes: nil)
+              ring_nbytes: nil, max_nbytes: nil, rotate_nbytes: nil, rotate_seconds: nil, rotate_keep: nil, clock: nil, process_name: usual_process_name, exact: true, check: nil, notes: nil)
       unless [:light, :full, nil].include?(allocations)
         raise ArgumentError, "allocations: #{allocations.inspect}, not :light, :full or nil"
       end
@@ -85,6 +85,12 @@ module Tracebed
         stop
       end
     end
+
+    # That of the script. nil: there is none, and the writer takes the kernel's name.
+    def usual_process_name
+      File.basename($PROGRAM_NAME) unless ["-e", "-"].include?($PROGRAM_NAME)
+    end
+    private :usual_process_name
 
     # Returns the patterns, or nil if all calls are wanted.
     def check_calls(calls, depth, exact)

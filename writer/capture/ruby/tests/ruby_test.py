@@ -801,6 +801,15 @@ def test_process_names(folder):
     need(told == {"worker 0": 1, "worker 1": 1, "worker 2": 1, "titled": 1, "server": 2, "server: idle": 5}, str(told))
 
 
+def test_code_without_a_file_has_the_name_of_ruby(folder):
+    code = 'require "tracebed"; Tracebed.start("run.tbed", overwrite: true); [1]; Tracebed.stop'
+    pathlib.Path(folder, "script.rb").write_text(code, encoding="utf-8")
+    for words, name in ((["-e", code], "ruby"), (["-"], "ruby"), (["script.rb"], "script.rb")):
+        run(["ruby", *words], folder, input=code if words == ["-"] else None)
+        told = [process["name"] for process in json.loads(run([TRACEBED, "info", "--json", "run.tbed"], folder))["processes"]]
+        need(told == [name], f"{words[0]}: {told}")
+
+
 FIBERS = """
 require "tracebed"
 def work(n) = n.times { [1] }
