@@ -141,14 +141,28 @@ static size_t copy_nbytes(char *const *environment)
     return (count + 1) * sizeof *environment + text_nbytes;
 }
 
-/* Copies the variable without our library, and with the separator after it, if there is one. */
+static bool is_ours(const char *path, size_t nbytes)
+{
+    return memmem(path, nbytes, "/libtracebed-", sizeof "/libtracebed-" - 1) != NULL;
+}
+
+/* Copies the variable without our libraries. The other ones keep their order; a colon or a blank is between two. */
 static char *leave_us_out(const char *variable, char *text)
 {
-    const char *ours = strstr(variable, "/libtracebed-"), *end = ours + strcspn(ours, ": ");
-    while (strchr("=: ", ours[-1]) == NULL)
-        ours--;
-    memcpy(text, variable, (size_t)(ours - variable));
-    memcpy(text + (ours - variable), end, strlen(end) + 1);
+    const char *at = variable + sizeof PRELOAD_PREFIX - 1;
+    char *to = text + sizeof PRELOAD_PREFIX - 1, *first = to;
+    memcpy(text, PRELOAD_PREFIX, sizeof PRELOAD_PREFIX - 1);
+    while (*(at += strspn(at, ": ")) != '\0') {
+        size_t nbytes = strcspn(at, ": ");
+        if (!is_ours(at, nbytes)) {
+            if (to > first)
+                *to++ = ':';
+            memcpy(to, at, nbytes);
+            to += nbytes;
+        }
+        at += nbytes;
+    }
+    *to = '\0';
     return text;
 }
 

@@ -182,14 +182,14 @@ static void make_static(const char *from, const char *to)
 #endif
 
 /* The same program, whose loader is another C library's. */
-static void make_other(const char *from, const char *to)
+static void make_other(const char *from, const char *to, const char *loader)
 {
     ElfW(Phdr) segment;
     off_t at;
     int fd = open_copy(from, to, &segment, &at);
-    assert_true(segment.p_filesz >= sizeof OTHER_LOADER);
-    assert_true(pwrite(fd, OTHER_LOADER, sizeof OTHER_LOADER, (off_t)segment.p_offset) ==
-                sizeof OTHER_LOADER);
+    size_t nbytes = strlen(loader) + 1;
+    assert_true(segment.p_filesz >= nbytes);
+    assert_true(pwrite(fd, loader, nbytes, (off_t)segment.p_offset) == (ssize_t)nbytes);
     close(fd);
 }
 
@@ -211,10 +211,29 @@ static void static_and_foreign_programs_are_refused(void **state)
 static void programs_of_another_c_library_are_refused(void **state)
 {
     (void)state;
-    make_other(preload_path("preload_calls_helper"), in_folder("other"));
+    make_other(preload_path("preload_calls_helper"), in_folder("other"), OTHER_LOADER);
     RECORD(2, "./other: is built for another C library", "./other");
     assert_no_trace();
 }
+
+#if defined __GLIBC__ && defined __x86_64__
+/* Whatever the user preloads as well stays. The loader has musl's name, but is the one that runs the program. */
+static void programs_of_another_c_library_start_without_our_libraries(void **state)
+{
+    char loader[64];
+    (void)state;
+    snprintf(loader, sizeof loader, "/tmp/ld-musl-%d", (int)getpid());
+    assert_int_equal(symlink("/lib64/ld-linux-x86-64.so.2", loader), 0);
+    make_other("/usr/bin/printenv", in_folder("other"), loader);
+    script_write("script", "#!/bin/sh\necho list:\n"
+                           "LD_PRELOAD=\"$LD_PRELOAD:libm.so.6 /a/libtracebed-functions.so:libdl.so.2:"
+                           "/b/libtracebed-preload.so\" exec ./other LD_PRELOAD\n");
+    RECORD(0, "list:\nlibm.so.6:libdl.so.2\n", "./script");
+    script_write("script", "#!/bin/sh\necho list:\nLD_PRELOAD=\"$LD_PRELOAD\" exec ./other LD_PRELOAD\n");
+    RECORD(0, "list:\n\n", "./script");
+    unlink(loader);
+}
+#endif
 
 static void scripts_are_recorded(void **state)
 {
@@ -409,6 +428,9 @@ int main(void)
         cmocka_unit_test_setup(what_cannot_be_started_leaves_no_trace, set_up),
         cmocka_unit_test_setup(static_and_foreign_programs_are_refused, set_up),
         cmocka_unit_test_setup(programs_of_another_c_library_are_refused, set_up),
+#if defined __GLIBC__ && defined __x86_64__
+        cmocka_unit_test_setup(programs_of_another_c_library_start_without_our_libraries, set_up),
+#endif
         cmocka_unit_test_setup(scripts_are_recorded, set_up),
         cmocka_unit_test_setup(an_existing_trace_is_moved_unless_forced, set_up),
         cmocka_unit_test_setup(the_command_line_is_stored_only_when_asked, set_up),
