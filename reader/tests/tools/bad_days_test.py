@@ -91,6 +91,17 @@ def test_options_in_the_wrong_place(folder):
     cases.need("report: --limit takes a number of rows, not 'run.tbed'\n" in said, said)
 
 
+def test_a_wrong_argument_is_quoted(folder):
+    options = ("report --limit", "report --percent-above", "report --over-time", "report --retained", "tree -d", "tree -m", "flame -m",
+               "dump --limit", "dump --stream", "slowest --limit", "flows --key", "flows --limit", "follow --interval", "follow --count",
+               "follow --limit", "diff --limit", "diff --threshold", "diff --alpha", "merge --offset", "export --jobs", "view --width",
+               "view --height", "view --depth", "view --port", "histogram --rows")
+    for command, option in map(str.split, options):
+        run = subprocess.run([cases.TRACEBED, command, f"{option}=1 x" if option.startswith("--") else f"{option}1 x", "run.tbed"],
+                             cwd=folder, capture_output=True, text=True)
+        cases.need(run.returncode == 2 and re.search(f"{command}: {option} takes .*, not '1 x'\n", run.stderr), f"{command} {option}: {run.stderr}")
+
+
 def test_large_counters_have_all_their_digits(folder):
     run(folder, "record", *ALLOCATES)
     line = next(line for line in run(folder, "report", "run.tbed")[0].splitlines() if "resident" in line)

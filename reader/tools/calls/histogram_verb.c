@@ -67,7 +67,7 @@ static const char *take_option(struct histogram *histogram, int option)
     switch (option) {
     case OPTION_ROWS:
         if (!tool_parse_u64(optarg, DURATION_ROWS_MAX, &number) || number == 0)
-            return "--rows takes a number from 1 to 1000";
+            return tool_takes("--rows takes a number from 1 to 1000", optarg);
         histogram->rows = (size_t)number;
         return NULL;
     default: /* OPTION_LINEAR */

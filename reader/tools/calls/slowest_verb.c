@@ -485,7 +485,7 @@ static const char *take_option(struct slowest *slowest, int option)
         return tool_filter_explain("--around", filter_time_parse(optarg, &slowest->around));
     default: /* 'l' */
         if (!tool_parse_u64(optarg, LIMIT_MAX, &limit))
-            return "--limit takes a number of calls up to 1000000";
+            return tool_takes("--limit takes a number of calls up to 1000000", optarg);
         slowest->limit = (size_t)limit;
         return NULL;
     }

@@ -60,11 +60,13 @@ const char *compare_take_option(struct compare_options *options, int option, con
         return group_take_option(&options->group, option, argument);
     case 'l':
         if (!tool_parse_u64(argument, SIZE_MAX, &value))
-            return "--limit takes a number of rows";
+            return tool_takes("--limit takes a number of rows", argument);
         options->limit = value == 0 ? SIZE_MAX : (size_t)value;
         return NULL;
     case COMPARE_OPTION_PERCENT:
-        return parse_percent(argument, &options->percent) ? NULL : "--percent-above takes a percentage";
+        return parse_percent(argument, &options->percent)
+                   ? NULL
+                   : tool_takes("--percent-above takes a percentage", argument);
     default: /* 'j' */
         return tool_parse_jobs(argument, &options->jobs);
     }

@@ -255,11 +255,13 @@ static const char *take_option(struct command *command, int option)
         return NULL;
     case OPTION_THRESHOLD:
         command->has_threshold = true;
-        return tool_parse_percent(optarg, &sets->threshold) ? NULL : "--threshold takes a percentage";
+        return tool_parse_percent(optarg, &sets->threshold)
+                   ? NULL
+                   : tool_takes("--threshold takes a percentage", optarg);
     case OPTION_ALPHA:
         return tool_parse_percent(optarg, &sets->alpha) && sets->alpha > 0 && sets->alpha < 1
                    ? NULL
-                   : "--alpha takes a percentage between 0 and 100";
+                   : tool_takes("--alpha takes a percentage between 0 and 100", optarg);
     default:
         return compare_take_option(&command->options, option, optarg);
     }

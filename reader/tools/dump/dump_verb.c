@@ -62,7 +62,8 @@ static const char *take_option(struct dump *dump, bool *has_order, int option)
     case 'j':
         return tool_parse_jobs(optarg, &dump->jobs);
     case 'l':
-        return tool_parse_u64(optarg, UINT64_MAX, &dump->left) ? NULL : "--limit takes a count";
+        return tool_parse_u64(optarg, UINT64_MAX, &dump->left) ? NULL
+                                                               : tool_takes("--limit takes a count", optarg);
     case OPTION_ABSOLUTE:
         dump->absolute = true;
         return NULL;

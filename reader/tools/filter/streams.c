@@ -25,7 +25,7 @@ const char *streams_take_option(struct streams *streams, int option, const char 
         return NULL;
     }
     if (!tool_parse_u64(argument, UINT32_MAX, &number))
-        return "--stream takes a number";
+        return tool_takes("--stream takes a number", argument);
     add(&streams->numbers, (uint32_t)number);
     return NULL;
 }

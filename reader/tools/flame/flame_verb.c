@@ -83,7 +83,8 @@ static const char *take_option(struct flame *flame, struct options *options, int
         return NULL;
     case 'm':
         options->has_minimum = true;
-        return tool_parse_percent(optarg, &flame->minimum) ? NULL : "-m takes a percentage";
+        return tool_parse_percent(optarg, &flame->minimum) ? NULL
+                                                           : tool_takes("-m takes a percentage", optarg);
     case 'w':
         return flame_weight_parse(optarg, &flame->weight);
     case 'j':

@@ -62,10 +62,11 @@ static const char *take_option(struct flows_verb *verb, int option)
         return NULL;
     case OPTION_KEY:
         verb->options.key = &verb->key;
-        return tool_parse_u64(optarg, UINT64_MAX, &verb->key) ? NULL : "--key takes a number";
+        return tool_parse_u64(optarg, UINT64_MAX, &verb->key) ? NULL
+                                                              : tool_takes("--key takes a number", optarg);
     default: /* 'l' */
         if (!tool_parse_u64(optarg, LIMIT_MAX, &limit))
-            return "--limit takes a number up to 1000000";
+            return tool_takes("--limit takes a number up to 1000000", optarg);
         verb->limit = (size_t)limit;
         return NULL;
     }

@@ -63,7 +63,7 @@ static const char *take_interval(struct follow *follow, const char *text)
     bool is_fine = filter_duration_parse(text, &time) == NULL;
     long double ns = time.kind == FILTER_TIME_PLAIN ? time.value * 1e9L : time.value;
     if (!is_fine || ns < INTERVAL_MIN_NS || ns > INTERVAL_MAX_NS)
-        return "--interval takes a time from 1ms to a day, such as 0.5, 500ms or 2s";
+        return tool_takes("--interval takes a time from 1ms to a day, such as 0.5, 500ms or 2s", text);
     follow->interval_ns = (uint64_t)ns;
     return NULL;
 }
@@ -76,11 +76,11 @@ static const char *take_option(struct follow *follow, int option)
     case 'c':
         return tool_parse_u64(optarg, UINT64_MAX, &follow->left) && follow->left > 0
                    ? NULL
-                   : "--count takes a number above 0";
+                   : tool_takes("--count takes a number above 0", optarg);
     case 'l':
         return tool_parse_u64(optarg, TBED_FOLLOW_NEWEST_MAX, &follow->limit)
                    ? NULL
-                   : "--limit takes a number of rows up to 64";
+                   : tool_takes("--limit takes a number of rows up to 64", optarg);
     case OPTION_JSON:
         follow->json = true;
         return NULL;

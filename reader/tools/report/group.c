@@ -146,6 +146,8 @@ size_t group_name(void *context, char *name, size_t nbytes, size_t room)
 const char *group_take_option(struct group *group, int option, const char *argument)
 {
     if (option == GROUP_OPTION_INCLUDE)
-        return filter_load(&group->include, argument) ? NULL : "--include-from takes a file";
-    return filter_load(&group->exclude, argument) ? NULL : "--exclude-from takes a file";
+        return filter_load(&group->include, argument) ? NULL
+                                                      : tool_takes("--include-from takes a file", argument);
+    return filter_load(&group->exclude, argument) ? NULL
+                                                  : tool_takes("--exclude-from takes a file", argument);
 }

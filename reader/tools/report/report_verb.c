@@ -624,7 +624,7 @@ static const char *take_option(struct report_options *options, int option, const
     case OPTION_OVER_TIME:
         return report_parse_moments(argument, &options->moment_count)
                    ? NULL
-                   : "--over-time takes a number up to 10000";
+                   : tool_takes("--over-time takes a number up to 10000", argument);
     case OPTION_LEAKS:
         options->leaks = options->allocations = true;
         return NULL;
@@ -635,7 +635,7 @@ static const char *take_option(struct report_options *options, int option, const
         options->allocations = true;
         return report_parse_retained(argument, &options->survived_min)
                    ? NULL
-                   : "--retained takes a number of garbage collections";
+                   : tool_takes("--retained takes a number of garbage collections", argument);
     case OPTION_SUPPRESSIONS:
         report_suppressions_add(&options->suppressions, argument);
         return NULL;
@@ -653,10 +653,13 @@ static const char *take_option(struct report_options *options, int option, const
         options->csv = true;
         return NULL;
     case OPTION_PERCENT:
-        return report_parse_percent(argument, &options->percent_above) ? NULL
-                                                                       : "--percent-above takes a percentage";
+        return report_parse_percent(argument, &options->percent_above)
+                   ? NULL
+                   : tool_takes("--percent-above takes a percentage", argument);
     case 'l':
-        return report_parse_limit(argument, &options->limit) ? NULL : "--limit takes a number of rows";
+        return report_parse_limit(argument, &options->limit)
+                   ? NULL
+                   : tool_takes("--limit takes a number of rows", argument);
     default: /* 'j' */
         return tool_parse_jobs(argument, &options->jobs);
     }

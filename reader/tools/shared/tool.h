@@ -117,6 +117,9 @@ const char *tool_word_nearest(const char *const *words, size_t count, const char
 const char *tool_word_choose(const char *what, const char *const *words, size_t count, const char *word,
                              size_t *index_ret);
 
+/* The message for an argument that is not what 'expected' says, "--limit takes a number of rows, not 'x'"; in the same way. */
+const char *tool_takes(const char *expected, const char *argument);
+
 /* Escape sequences if standard output is colored, else "". */
 const char *tool_bold(void);
 const char *tool_dim(void);

@@ -32,7 +32,7 @@ const char *tool_parse_jobs(const char *text, unsigned *jobs_ret)
 {
     uint64_t jobs;
     if (!tool_parse_u64(text, 1024, &jobs))
-        return "--jobs takes a number of threads up to 1024";
+        return tool_takes("--jobs takes a number of threads up to 1024", text);
     *jobs_ret = (unsigned)jobs;
     return NULL;
 }

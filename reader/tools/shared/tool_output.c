@@ -260,9 +260,7 @@ bool tool_usage_was_wrong(void)
 int tool_usage(const struct tool_verb *verb, const char *message)
 {
     usage_was_wrong = true;
-    if (message != NULL && optarg != NULL && strstr(message, " takes ") != NULL)
-        tool_complain("%s: %s, not '%s'", verb->name, message, optarg);
-    else if (message != NULL)
+    if (message != NULL)
         tool_complain("%s: %s", verb->name, message);
     if (message != NULL && strcmp(message, "missing FILE operand") == 0 && access(USUAL_TRACE, R_OK) == 0)
         tool_hint("Did you mean 'tracebed %s %s'?", verb->name, USUAL_TRACE);

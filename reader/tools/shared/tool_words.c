@@ -82,6 +82,13 @@ static const char *unknown_word(const char *what, const char *const *words, size
     return message;
 }
 
+const char *tool_takes(const char *expected, const char *argument)
+{
+    static char message[1024];
+    snprintf(message, sizeof message, "%s, not '%.512s'", expected, argument);
+    return message;
+}
+
 const char *tool_word_choose(const char *what, const char *const *words, size_t count, const char *word,
                              size_t *index_ret)
 {

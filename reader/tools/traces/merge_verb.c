@@ -67,16 +67,16 @@ static const char *take_offset(struct merge *merge, const char *text)
     uint64_t file;
     struct filter_time time;
     if (colon == NULL || colon - text >= (ptrdiff_t)sizeof number)
-        return expected;
+        return tool_takes(expected, text);
     memcpy(number, text, (size_t)(colon - text));
     number[colon - text] = '\0';
     if (!tool_parse_u64(number, FILES_MAX, &file) || file == 0 ||
         filter_time_parse(colon + 1, &time) != NULL ||
         (time.kind != FILTER_TIME_PLAIN && time.kind != FILTER_TIME_NS))
-        return expected;
+        return tool_takes(expected, text);
     long double ns = time.kind == FILTER_TIME_PLAIN ? time.value * 1e9L : time.value;
     if (fabsl(ns) >= 0x1p62L)
-        return expected;
+        return tool_takes(expected, text);
     if (merge->offsets_ns == NULL) {
         merge->offsets_ns = tool_realloc(NULL, FILES_MAX * sizeof *merge->offsets_ns);
         memset(merge->offsets_ns, 0, FILES_MAX * sizeof *merge->offsets_ns);

@@ -64,9 +64,12 @@ static const char *take_option(struct tree *tree, int option)
         return tool_filter_take_option(&tree->filter, option, optarg);
     switch (option) {
     case 'd':
-        return tool_parse_u64(optarg, UINT32_MAX, &tree->depth_max) ? NULL : "-d takes a number of levels";
+        return tool_parse_u64(optarg, UINT32_MAX, &tree->depth_max)
+                   ? NULL
+                   : tool_takes("-d takes a number of levels", optarg);
     case 'm':
-        return tool_parse_percent(optarg, &tree->minimum) ? NULL : "-m takes a percentage";
+        return tool_parse_percent(optarg, &tree->minimum) ? NULL
+                                                          : tool_takes("-m takes a percentage", optarg);
     case 'j':
         tree->has_jobs = true;
         return tool_parse_jobs(optarg, &tree->options.thread_count);

@@ -106,9 +106,10 @@ struct command {
 };
 
 /* Returns NULL, or what is wrong with the argument, which is a number from 'least' to 'most'. */
-static const char *take_number(uint64_t least, uint64_t most, const char *problem, uint64_t *number_ret)
+static const char *take_number(uint64_t least, uint64_t most, const char *expected, uint64_t *number_ret)
 {
-    return tool_parse_u64(optarg, most, number_ret) && *number_ret >= least ? NULL : problem;
+    bool is_fine = tool_parse_u64(optarg, most, number_ret) && *number_ret >= least;
+    return is_fine ? NULL : tool_takes(expected, optarg);
 }
 
 static const char *take_picture_option(struct command *command, int option)
@@ -116,7 +117,7 @@ static const char *take_picture_option(struct command *command, int option)
     struct picture_options *picture = &command->picture;
     if (option == OPTION_PNG) {
         picture->path = optarg;
-        return *optarg != '\0' ? NULL : "--png takes the name of a file";
+        return *optarg != '\0' ? NULL : tool_takes("--png takes the name of a file", optarg);
     }
     command->picture_option = option == OPTION_WIDTH    ? "--width"
                               : option == OPTION_HEIGHT ? "--height"
@@ -144,7 +145,7 @@ static const char *take_size(struct command *command)
         return "";
     return command->html.nbytes >= HTML_NBYTES_MIN && command->html.nbytes <= HTML_NBYTES_MAX
                ? NULL
-               : "--size takes a size from 512K to 1G";
+               : tool_takes("--size takes a size from 512K to 1G", optarg);
 }
 
 static const char *take_option(struct command *command, int option)
@@ -156,8 +157,9 @@ static const char *take_option(struct command *command, int option)
         return tool_parse_jobs(optarg, &command->view.jobs);
     case OPTION_PORT:
         command->server_option = "--port";
-        return tool_parse_u64(optarg, UINT16_MAX, &command->port) ? NULL
-                                                                  : "--port takes a number up to 65535";
+        return tool_parse_u64(optarg, UINT16_MAX, &command->port)
+                   ? NULL
+                   : tool_takes("--port takes a number up to 65535", optarg);
     case OPTION_NO_BROWSER:
         command->server_option = "--no-browser";
         command->no_browser = true;
@@ -170,7 +172,7 @@ static const char *take_option(struct command *command, int option)
         return NULL;
     case OPTION_HTML:
         command->html.path = optarg;
-        return *optarg != '\0' ? NULL : "--html takes the name of a file";
+        return *optarg != '\0' ? NULL : tool_takes("--html takes the name of a file", optarg);
     case OPTION_SIZE:
         return take_size(command);
     default:
