@@ -72,7 +72,8 @@ static void look_at_library(struct doctor *doctor, const struct library *library
                     library->use);
         return;
     }
-    void *handle = dlopen(library->file, RTLD_LAZY | RTLD_LOCAL);
+    /* Some keep memory that only they know, and which is lost if they are unloaded. */
+    void *handle = dlopen(library->file, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
     snprintf(remedy, sizeof remedy, "apt install %s", library->package);
     if (handle != NULL)
         doctor_tell(doctor, library->subject, DOCTOR_FINE, NULL, "%s: %s", library->file, library->use);
