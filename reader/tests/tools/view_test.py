@@ -276,6 +276,27 @@ def test_what_cannot_be_shown_is_refused(folder):
         need(done.returncode == 2 and str(server.port) in done.stderr, f"a port that is used: {done.returncode} {done.stderr}")
 
 
+def said_while_shown(*words):
+    """What the command prints on standard error until it ends, or until the server has printed its address and a line more."""
+    process = subprocess.Popen([cases.TRACEBED, "view", *map(str, words)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    process.stdout.readline()
+    said = process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    return said + process.communicate(timeout=SECONDS_MAX)[1]
+
+
+def test_what_no_span_has_is_said(folder):
+    trace = GOLDEN / "valid/given.tbed"
+    for where in (["--png", folder / "a.png"], ["--html", folder / "a.html"], []):
+        for option, text in (("--category=Nothing", "--category: nothing is of category 'Nothing'"), ("--inside=nobody", "--inside: no span has the name 'nobody'")):
+            said = said_while_shown(*(["-f", *where] if where else ["--no-browser"]), option, trace)
+            need(f"{trace}: {text}" in said, f"{where} {option}: {said}")
+    for where in ("--png", "--html"):
+        done = subprocess.run([cases.TRACEBED, "view", where, "-", "--category=Query", "--inside=label", trace], capture_output=True, timeout=SECONDS_MAX)
+        need((done.returncode, done.stderr) == (0, b""), f"{where}: {done.returncode} {done.stderr}")
+
+
 # ---- What is answered ----
 
 def test_every_call_answers_for_every_file(folder):

@@ -200,20 +200,24 @@ static void list_categories(const struct filter_missed *missed)
     free(list.bytes);
 }
 
+void tool_filter_tell_one(const char *path, const struct filter_missed *missed)
+{
+    const char *nearest = tool_word_nearest(missed->there, missed->there_count, missed->text);
+    fflush(stdout);
+    tool_complain("%s: %s '%s'%s%s%s", tool_path(path),
+                  missed->is_category ? "--category: nothing is of category"
+                                      : "--inside: no span has the name",
+                  missed->text, nearest != NULL ? "; did you mean '" : "", nearest != NULL ? nearest : "",
+                  nearest != NULL ? "'?" : "");
+    if (missed->is_category && nearest == NULL)
+        list_categories(missed);
+}
+
 void tool_filter_tell_missed(const struct tbed_filter *filter, const char *path)
 {
     struct filter_missed missed;
-    for (size_t i = 0; !tool_output_failed() && tbed_filter_missed_get(filter, i, &missed); i++) {
-        const char *nearest = tool_word_nearest(missed.there, missed.there_count, missed.text);
-        fflush(stdout);
-        tool_complain("%s: %s '%s'%s%s%s", tool_path(path),
-                      missed.is_category ? "--category: nothing is of category"
-                                         : "--inside: no span has the name",
-                      missed.text, nearest != NULL ? "; did you mean '" : "", nearest != NULL ? nearest : "",
-                      nearest != NULL ? "'?" : "");
-        if (missed.is_category && nearest == NULL)
-            list_categories(&missed);
-    }
+    for (size_t i = 0; !tool_output_failed() && tbed_filter_missed_get(filter, i, &missed); i++)
+        tool_filter_tell_one(path, &missed);
 }
 
 void tool_filter_end(struct tool_filter *filter)

@@ -112,7 +112,10 @@ void tool_filter_json(struct tbed_json *json, const struct tool_filter *filter,
 /* Says so if nothing had a category or name that was asked for; 'filter' may be NULL. */
 void tool_filter_tell_missed(const struct tbed_filter *filter, const char *path);
 
-/* The same, and closes the filter for a trace, before its reader is closed. */
+struct filter_missed;
+void tool_filter_tell_one(const char *path, const struct filter_missed *missed); /* one of them */
+
+/* Says so as well, and closes the filter for a trace, before its reader is closed. */
 void tool_filter_end(struct tool_filter *filter);
 
 /* Frees everything. */

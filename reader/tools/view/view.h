@@ -103,6 +103,9 @@ void view_prepare(struct view *view, size_t count);
 int view_open(struct view *view, char *const *paths);
 void view_close(struct view *view);
 
+/* Says which categories and names of the command line the open traces cannot have. */
+void view_tell_missed(struct view *view);
+
 /* Waits until the files are open. False: the view ends. */
 bool view_wait_open(struct view *view);
 

@@ -349,6 +349,7 @@ static int open_and_wait(struct command *command, const struct view_server *serv
         return exit;
     if (!is_slow)
         announce(command, server);
+    view_tell_missed(&command->view);
     sigwait(ends, &number);
     return -1;
 }
@@ -376,6 +377,8 @@ static int make_file(struct command *command, char *const *paths)
     int exit = view_open(&command->view, paths);
     if (exit >= 0)
         return exit;
+    if (command->html.path != NULL)
+        view_tell_missed(&command->view);
     exit = command->html.path != NULL ? html_make(&command->view, &command->html)
                                       : picture_make(&command->view, &command->picture);
     return exit < 0 ? tool_finish(exit_status(&command->view)) : exit;

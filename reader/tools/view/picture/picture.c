@@ -77,6 +77,8 @@ static int make(struct view *view, struct picture *picture, struct view_output *
     }
     canvas_begin(picture->canvas, (unsigned)picture->options->width, (unsigned)picture->height);
     draw(picture);
+    for (size_t i = 0; i < picture->panel_count; i++)
+        tool_filter_tell_missed(picture->panels[i].panel.filter, picture->panels[i].panel.trace->path);
     return view_output_write(output, write_picture, picture->canvas);
 }
 
