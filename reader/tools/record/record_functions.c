@@ -77,7 +77,10 @@ bool record_functions_check(const struct record_functions *functions)
     bool has_options = functions->rules.count > 0 || functions->arguments.count > 0 ||
                        functions->depth != 0 || functions->minimum_ns != 0;
     if (functions->arguments.count > 0 && leaves_out_short(functions)) {
-        tool_complain("--args cannot be combined with --minimum-duration or a trigger time=T");
+        tool_complain("--args cannot be combined with --minimum-duration or a trigger time=T: arguments are "
+                      "stored when a call begins, before it is known how long it takes");
+        tool_hint("'tracebed report' and other commands take --minimum-duration for the trace; --filter "
+                  "records fewer functions.");
         return false;
     }
     if (functions->is_wanted || !has_options)

@@ -168,6 +168,10 @@ def test_refusals(folder):
     _, _, errors = record(folder, program, "--args")
     if "the arguments of the functions that match are unknown" not in errors:
         raise Failure(errors)
+    for option in ("--minimum-duration=1ms", "--trigger=one@time=1ms"):
+        _, _, errors = record(folder, program, "--args", option, status=2)
+        if "before it is known how long it takes" not in errors or "take --minimum-duration for the trace" not in errors:
+            raise Failure(f"--args {option}: {errors}")
 
 
 def test_hostile_pointers(folder):
