@@ -6,15 +6,19 @@
 #define _GNU_SOURCE 1
 #include "fuzz/support/tool_run.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <tracebed/exchange.h>
 #include <tracebed/writer.h>
 #include <unistd.h>
 
 #include "fuzz/support/fuzz.h"
+#include "fuzz/support/rich_trace.h"
 #include "fuzz/support/scratch.h"
 #include "reader/tools/shared/tool.h"
 
@@ -73,7 +77,7 @@ static const char *take_output(size_t *nbytes_ret)
     return text;
 }
 
-struct tool_output tool_run(const char *const *arguments)
+static struct tool_output run_main(const char *const *arguments, bool has_defaults)
 {
     struct tool_output result;
     char *copies[ARGUMENTS_MAX + 2] = {strdup("tracebed")}, *passed[ARGUMENTS_MAX + 2];
@@ -84,11 +88,57 @@ struct tool_output tool_run(const char *const *arguments)
     memcpy(passed, copies, sizeof passed); /* getopt() changes their order */
     start();
     enter(scratch_folder(), nowhere, output);
-    result.status = tool_main(count, passed, false);
+    result.status = tool_main(count, passed, has_defaults);
     enter(NULL, errors, own_stdout);
     result.text = take_output(&result.nbytes);
     for (int i = 0; i < count; i++)
         free(copies[i]);
+    return result;
+}
+
+struct tool_output tool_run(const char *const *arguments)
+{
+    return run_main(arguments, false);
+}
+
+struct tool_output tool_run_with_defaults(const char *const *arguments, const char *variable,
+                                          const char *file)
+{
+    static const char path[] = "tracebed/options";
+    REQUIRE(setenv("XDG_CONFIG_HOME", scratch_folder(), 1) == 0);
+    REQUIRE(variable == NULL ? unsetenv("TRACEBED_OPTIONS") == 0
+                             : setenv("TRACEBED_OPTIONS", variable, 1) == 0);
+    REQUIRE(mkdir(scratch_path("tracebed"), 0700) == 0 || errno == EEXIST);
+    if (file != NULL)
+        tool_file_put(path, file, strlen(file));
+    struct tool_output result = run_main(arguments, true);
+    unlink(scratch_path(path));
+    REQUIRE(setenv("TRACEBED_OPTIONS", "--no-defaults", 1) == 0);
+    return result;
+}
+
+struct tool_output tool_complete_run(const char *const *arguments)
+{
+    struct tool_output result;
+    int count = 0, status;
+    while (arguments[count] != NULL)
+        count++;
+    start();
+    REQUIRE(fflush(NULL) == 0);
+    pid_t pid = fork();
+    REQUIRE(pid >= 0);
+    if (pid == 0) {
+        enter(scratch_folder(), nowhere, output);
+        char *copies[ARGUMENTS_MAX + 1] = {NULL};
+        for (int i = 0; i < count && i < ARGUMENTS_MAX; i++)
+            copies[i] = strdup(arguments[i]);
+        _exit(tool_complete(count, copies));
+    }
+    while (waitpid(pid, &status, 0) < 0)
+        REQUIRE(errno == EINTR); /* the fuzzer's timer */
+    REQUIRE(WIFEXITED(status));
+    result.status = WEXITSTATUS(status);
+    result.text = take_output(&result.nbytes);
     return result;
 }
 
@@ -150,13 +200,50 @@ static void put_trace(const char *name)
     tbed_writer_free(writer);
 }
 
-void tool_samples_put(void)
+static void *load(const char *path, size_t *nbytes_ret)
+{
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    REQUIRE(fd >= 0 && fstat(fd, &status) == 0);
+    void *bytes = malloc((size_t)status.st_size + 1);
+    REQUIRE(bytes != NULL && read(fd, bytes, (size_t)status.st_size) == status.st_size && close(fd) == 0);
+    *nbytes_ret = (size_t)status.st_size;
+    return bytes;
+}
+
+static void make_samples(void)
 {
     static const char *const profile[] = {"export", "--to=mm_profdata", "-f", "-op", "a", NULL};
     static const char *const log[] = {"export", "--to=rtl-log", "-f", "-ol", "a", NULL};
+    static const char *const packed[] = {"pack", "-f", "-ok", "r", NULL};
     static const char suppressions[] = "# known\nleak:nothing\nleak:out*\n";
+    static const char of_valgrind[] = "{\n  known\n  Memcheck:Leak\n  ...\n  fun:*load\n}\n"
+                                      "{\n  other\n  Memcheck:Param\n  obj:*\n}\nleak:ns::*\n";
+    static const char script[] = "-- all\nSELECT label, count(*) FROM spans GROUP BY 1;\n"
+                                 "ATTACH 'b' AS other;\nSELECT * FROM other.messages;\n";
     put_trace("a");
     put_trace("b");
+    rich_trace_put(scratch_path("r"));
     tool_file_put("s", suppressions, sizeof suppressions - 1);
+    tool_file_put("v", of_valgrind, sizeof of_valgrind - 1);
+    tool_file_put("q", script, sizeof script - 1);
     REQUIRE(tool_run(profile).status == TOOL_FINE && tool_run(log).status == TOOL_FINE);
+    REQUIRE(tool_run(packed).status == TOOL_FINE);
+}
+
+/* They are made once, and stored again each time, because a command may have changed them. */
+void tool_samples_put(void)
+{
+    static const char names[][2] = {"a", "b", "p", "l", "k", "r", "s", "v", "q"};
+    static struct {
+        void *bytes;
+        size_t nbytes;
+    } samples[sizeof names / sizeof names[0]];
+    if (samples[0].bytes == NULL)
+        make_samples();
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (samples[i].bytes == NULL)
+            samples[i].bytes = load(scratch_path(names[i]), &samples[i].nbytes);
+        tool_file_put(names[i], samples[i].bytes, samples[i].nbytes);
+    }
 }

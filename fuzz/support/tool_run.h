@@ -22,11 +22,23 @@ struct tool_output {
  */
 struct tool_output tool_run(const char *const *arguments);
 
+/*
+ * The same with defaults of options: 'variable' is TRACEBED_OPTIONS, 'file' the user's file of options; NULL: there is
+ * none.
+ */
+struct tool_output tool_run_with_defaults(const char *const *arguments, const char *variable,
+                                          const char *file);
+
+/* Runs "tracebed --complete ARGUMENT...", in a child, because it ends the process. */
+struct tool_output tool_complete_run(const char *const *arguments);
+
 /* Puts a file into that folder. */
 void tool_file_put(const char *name, const void *bytes, size_t nbytes);
 
-/* Puts samples there: the traces "a" and "b" of the same events, "a" as a profile "p" and as a log "l", and suppressions of
- * leaks "s". */
+/*
+ * Puts samples there: the traces "a" and "b" of the same events, "a" as a profile "p" and as a log "l", packed as "k", a trace
+ * "r" with something of most kinds, suppressions of leaks "s" and "v", and a script of SQL "q".
+ */
 void tool_samples_put(void);
 
 #endif

@@ -78,6 +78,8 @@ void plan_rules_free(struct plan_rules *rules)
             free((char *)(uintptr_t)rules->list[i].pattern); /* a trigger's own copy */
     }
     free(rules->list);
+    rules->list = NULL;
+    rules->count = 0;
 }
 
 /* ---- Matching ---- */

@@ -121,10 +121,13 @@ bool record_functions_begin(struct record_functions *functions)
 bool record_functions_end(struct record_functions *functions, int result)
 {
     bool is_run = result != TOOL_TROUBLE && result != RECORD_NOT_EXECUTABLE && result != RECORD_NOT_FOUND;
-    bool is_fine = plan_server_stop(&functions->server, is_run);
+    return plan_server_stop(&functions->server, is_run);
+}
+
+void record_functions_free(struct record_functions *functions)
+{
     plan_rules_free(&functions->rules);
     plan_rules_free(&functions->arguments);
-    return is_fine;
 }
 
 /* ---- Hooks ---- */

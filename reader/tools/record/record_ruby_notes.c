@@ -136,6 +136,5 @@ bool record_ruby_end(struct record_ruby *ruby, const char *path, bool is_run)
     if (ruby->notes_fd >= 0)
         close(ruby->notes_fd);
     free(notes.text);
-    free(ruby->patterns);
     return is_fine;
 }

@@ -543,24 +543,30 @@ static bool is_run(int result)
     return result != TOOL_TROUBLE && result != RECORD_NOT_EXECUTABLE && result != RECORD_NOT_FOUND;
 }
 
+static int run_accepted(char **argv, struct options *options)
+{
+    int result = check_program(argv, options);
+    if (result >= 0)
+        return result;
+    if (!record_functions_begin(&options->functions))
+        return TOOL_TROUBLE;
+    result = record(argv, options);
+    record_library_forget();
+    bool is_matched = record_functions_end(&options->functions, result);
+    if (options->is_ruby)
+        is_matched = record_ruby_end(&options->ruby, options->output, is_run(result));
+    return result == 0 && !is_matched ? RECORD_NOT_STARTED : result;
+}
+
 static int run(int argc, char **argv)
 {
     struct options options = {.output = "run.tbed", .verbose = isatty(STDERR_FILENO)};
     int result = parse(argc, argv, &options);
-    if (result >= 0)
-        return result;
-    argv += optind;
-    result = check_program(argv, &options);
-    if (result >= 0)
-        return result;
-    if (!record_functions_begin(&options.functions))
-        return TOOL_TROUBLE;
-    result = record(argv, &options);
-    record_library_forget();
-    bool is_matched = record_functions_end(&options.functions, result);
-    if (options.is_ruby)
-        is_matched = record_ruby_end(&options.ruby, options.output, is_run(result));
-    return result == 0 && !is_matched ? RECORD_NOT_STARTED : result;
+    if (result < 0)
+        result = run_accepted(argv + optind, &options);
+    record_functions_free(&options.functions);
+    free(options.ruby.patterns);
+    return result;
 }
 
 const struct tool_verb tool_verb_record = {

@@ -145,6 +145,7 @@ bool record_functions_accept(const struct record_functions *functions, const cha
  */
 bool record_functions_begin(struct record_functions *functions);
 bool record_functions_end(struct record_functions *functions, int result);
+void record_functions_free(struct record_functions *functions);
 
 /* ---- record_ruby.c: Ruby programs, recorded by the extension instead of the preloaded library ---- */
 
