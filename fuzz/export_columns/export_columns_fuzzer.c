@@ -1,0 +1,137 @@
+/*
+ * Traces as a folder of Parquet files, and their tables as compressed CSV: all succeed, whatever the traces contain. While
+ * memory runs out or a file call fails, the export succeeds or says why not, and leaves no half-written file.
+ *
+ * Four bytes behind the last whole page are a plan for failures (fuzz/support/failing.h); its number of runs, of which there
+ * are a few, also chooses the compression and the table.
+ *
+ * Mutator: trace
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <ftw.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fuzz/support/exported.h"
+#include "fuzz/support/failing.h"
+#include "fuzz/support/failing_exchange.h"
+#include "fuzz/support/fuzz.h"
+#include "fuzz/support/scratch.h"
+#include "fuzz/support/strict_parquet.h"
+
+#define RUNS_MAX 12
+
+struct work {
+    const uint8_t *data;
+    size_t nbytes;
+    const char *table; /* NULL: all */
+    enum tbed_compression compression;
+    bool is_folder;
+    int file_errno; /* 0: memory fails */
+};
+
+/* ---- The folder ---- */
+
+static unsigned file_count;
+
+static int look_at(const char *path, const struct stat *status, int type, struct FTW *ftw)
+{
+    (void)ftw;
+    const char *end = strrchr(path, '.');
+    if (type == FTW_F) {
+        REQUIRE(end != NULL && strcmp(end, ".parquet") == 0 && status->st_size > 0);
+        file_count++;
+    }
+    return remove(path);
+}
+
+/* Every file in it has its full name. Removes it, and returns how many there were. */
+static unsigned take_files(const char *path)
+{
+    file_count = 0;
+    nftw(path, look_at, 8, FTW_DEPTH | FTW_PHYS);
+    return file_count;
+}
+
+/* ---- Exports ---- */
+
+static enum tbed_status export(const struct work *work, struct tbed_reader *reader, const char *to) {
+    struct tbed_reader *readers[] = {reader, reader}; struct tbed_export_result result;
+    struct tbed_error error = {.status = TBED_OK};
+    struct tbed_export_options options = {.size = sizeof options,
+                                          .overwrite = true,
+                                          .compression = work->compression,
+                                          .thread_count = 1,
+                                          .table = work->is_folder || work->table != NULL ? work->table
+                                                                                          : "spans",
+                                          .host = work->is_folder && work->table != NULL ? "host" : NULL};
+    enum tbed_status status = tbed_export(format_of_kind(work->is_folder ? TBED_FOREIGN_PARQUET
+                                                                         : TBED_FOREIGN_CSV),
+                                          readers, work->is_folder ? 2 : 1, to, &options, &result, &error);
+    REQUIRE(status == error.status);
+    return status;
+}
+
+static void export_failing(void *given)
+{
+    const struct work *work = given;
+    struct tbed_reader *reader = open_input(work->data, work->nbytes);
+    const char *to = scratch_path("columns");
+    REQUIRE(reader != NULL);
+    if (work->file_errno != 0)
+        failing_start_files(work->file_errno);
+    else
+        failing_start();
+    enum tbed_status status = export(work, reader, to);
+    failing_stop();
+    REQUIRE(status == TBED_OK || failing_count() > 0);
+    if (work->is_folder)
+        take_files(scratch_path("columns"));
+    else
+        unlink(scratch_path("columns"));
+    tbed_reader_close(reader);
+}
+
+static void try_all(struct work *work, const struct failing_plan *plan)
+{
+    failing_run(plan, export_failing, work);
+    for (size_t i = 0; i < FAILING_ERRNO_COUNT; i++) {
+        work->file_errno = failing_errnos[i];
+        failing_run(plan, export_failing, work);
+    }
+    work->file_errno = 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
+{
+    static const enum tbed_compression compressions[] = {TBED_COMPRESSION_BY_NAME, TBED_COMPRESSION_GZIP,
+                                                         TBED_COMPRESSION_ZSTD, TBED_COMPRESSION_NONE};
+    static const char *const tables[] = {"messages", NULL, "spans", "args", "info"};
+    struct failing_plan plan = failing_plan_cut(data, &nbytes);
+    unsigned choice = plan.run_count;
+    plan.run_count = 1 + plan.run_count % RUNS_MAX;
+    struct tbed_reader *reader = open_input(data, nbytes);
+    if (reader == NULL)
+        return 0;
+    struct work work = {.data = data,
+                        .nbytes = nbytes,
+                        .table = tables[choice % 5],
+                        .compression = compressions[choice % 4],
+                        .is_folder = true};
+    enum tbed_status status = export(&work, reader, scratch_path("columns"));
+    REQUIRE(status == TBED_OK && take_files(scratch_path("columns")) > 0);
+    try_all(&work, &plan);
+    work.is_folder = false;
+    REQUIRE(export(&work, reader, scratch_path("columns")) == TBED_OK &&
+            unlink(scratch_path("columns")) == 0);
+    try_all(&work, &plan);
+    work.table = "nothing";
+    REQUIRE(export(&work, reader, scratch_path("columns")) == TBED_ERR_ARGUMENT);
+    tbed_reader_close(reader);
+    return 0;
+}
