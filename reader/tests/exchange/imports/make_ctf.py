@@ -1,8 +1,8 @@
 """
 Writes a small trace of CTF 1.8 that the tests import, with every kind of event that has a meaning, and seeds of the fuzz
-target for the records of reader/exchange/ctf/import/ctf_read.h.
+targets for the records of reader/exchange/ctf/import/ctf_read.h and for folders.
 
-    make_ctf.py FOLDER [SEEDS]
+    make_ctf.py FOLDER [SEEDS_OF_IMPORT_CTF SEEDS_OF_IMPORT_CTF_FOLDER]
 
 SPDX-License-Identifier: MIT
 """
@@ -120,19 +120,107 @@ def records():
     return content + record(3, struct.pack("<Q", 12)) + record(6)
 
 
+# ---- Seeds of whole folders: see fuzz/import_ctf_folder ----
+
+FILES = ["metadata", "one_0", "one_1", "index/one_0.idx", "ust/uid/metadata", "ust/uid/one_0", "ust/uid/index/one_0.idx", ".hidden"]
+
+TYPES = """/* CTF 1.8 */
+typealias integer { size = 8; align = 8; signed = false; } := uint8_t;
+typealias integer { size = 32; align = 8; signed = false; } := uint32_t;
+typealias integer { size = 64; align = 8; signed = false; } := uint64_t;
+typealias integer { size = 32; align = 8; signed = true; } := int32_t;
+trace { major = 1; minor = 8; byte_order = le; packet.header := struct { uint32_t magic; }; };
+env { vpid = 7; tracer_name = "types"; };
+stream {
+    packet.context := struct { uint64_t content_size; uint64_t packet_size; uint32_t tid; string thread_name; string process_name; };
+    event.header := struct { uint8_t id; };
+    event.context := struct { string procname; uint32_t depth; };
+};
+event { id = 0; name = "types"; loglevel = 6; fields := struct {
+    floating_point { exp_dig = 8; mant_dig = 24; byte_order = le; align = 8; } single;
+    floating_point { exp_dig = 11; mant_dig = 53; byte_order = le; align = 8; } twice;
+    enum : uint8_t { TEXT, NUMBER } tag;
+    variant <tag> { string TEXT; int32_t NUMBER; } chosen;
+    uint8_t _many_length; int32_t many[_many_length];
+    struct { string name; uint32_t value; } named[2];
+    struct { uint8_t x; struct { uint8_t y; } deep; } nameless[2];
+    uint8_t grid[2][2]; uint8_t long[70]; string texts[2];
+    floating_point { exp_dig = 8; mant_dig = 24; byte_order = le; align = 8; } reals[1]; }; };
+event { id = 1; name = "own context"; loglevel = 4; context := struct { string procname; int32_t vtid; uint32_t pid; };
+    fields := struct { integer { size = 64; align = 8; signed = false; base = 16; } at; }; };
+event { id = 2; name = "error"; loglevel = 3; fields := struct { uint8_t a; }; };
+event { id = 3; name = "debug"; loglevel = 14; };
+"""
+
+
+def types():
+    fields = struct.pack("<fdB", 1.5, -2.5, 0) + text(b"chosen") + struct.pack("<Bii", 2, -1, 7)
+    fields += text(b"one") + struct.pack("<I", 1) + text(b"two") + struct.pack("<I", 2) + bytes(range(4))
+    fields += b"grid" + bytes(range(70)) + text(b"a") + text(b"") + struct.pack("<f", 0.25)
+    number = struct.pack("<fdBi", 1, 2, 1, -5) + struct.pack("<B", 0) + text(b"") + struct.pack("<I", 1) + text(b"n") + struct.pack("<I", 2)
+    number += bytes(4) + b"grid" + bytes(70) + text(b"b") + text(b"c") + struct.pack("<f", 0.5)
+    context = text(b"program") + struct.pack("<I", 3)
+    events = b"\x00" + context + fields + b"\x01" + context + text(b"other") + struct.pack("<iIQ", 9, 8, 0x1234)
+    events += b"\x02" + context + b"\x05" + b"\x03" + context + b"\x00" + context + number
+    inner = struct.pack("<I", 12) + text(b"thread") + text(b"process")
+    nbytes = 4 + 16 + len(inner) + len(events)
+    return struct.pack("<IQQ", 0xC1FC1FC1, 8 * nbytes, 8 * nbytes) + inner + events
+
+
+def index(sizes, magic=0xC1F1DCC1, entry_nbytes=16, start=0):
+    content = struct.pack(">IIII", magic, 1, 0, entry_nbytes)
+    for size in sizes:
+        content += struct.pack(">QQ", start, 8 * size) + bytes(max(0, entry_nbytes - 16))
+        start += size
+    return content
+
+
+def seed(files):
+    return b"".join(struct.pack("<BH", FILES.index(name), len(content)) + content for name, content in files.items())
+
+
+def folder_seeds():
+    whole = {"metadata": metadata(), **streams()}
+    first = packet(0, event(10, 7, "app:point", struct.pack("<BBIII", 1, 2, 3, 4, 5)))
+    cut = first + whole["one_0"][:-30]
+    in_session = {f"ust/uid/{name}": content for name, content in whole.items() if name != "one_1"}
+    return {
+        "whole": whole,
+        "types": {"metadata": TYPES.encode(), "one_0": types(), ".hidden": b"x"},
+        "session": {**in_session, "ust/uid/index/one_0.idx": index([len(whole["one_0"])])},
+        "cut": {**whole, "one_0": cut, "index/one_0.idx": index([len(first), len(whole["one_0"])])},
+        "cut_with_large_entries": {**whole, "one_0": cut, "index/one_0.idx": index([len(first), 5000], entry_nbytes=64)},
+        "cut_without_index": {**whole, "one_0": cut},
+        "cut_in_a_session": {**in_session, "ust/uid/one_0": cut, "ust/uid/index/one_0.idx": index([len(first)])},
+        "cut_twice": {**whole, "one_0": cut, "one_1": whole["one_1"][:-9], "index/one_0.idx": index([len(first)])},
+        "index_of_another_kind": {**whole, "one_0": cut, "index/one_0.idx": index([len(first)], magic=1)},
+        "index_with_small_entries": {**whole, "one_0": cut, "index/one_0.idx": index([], entry_nbytes=8) + bytes(64)},
+        "index_with_a_gap": {**whole, "one_0": cut, "index/one_0.idx": index([len(first)], start=9)},
+        "wrong_metadata": {"metadata": metadata()[:300] + b"struct {", "one_0": first},
+        "no_metadata": {"one_0": first},
+        "binary_metadata": {"metadata": struct.pack("<I", 0x75D11D57) + bytes(40)},
+        "damaged_event": {**whole, "one_1": packet(1, struct.pack("<HQ", 999, 5))},
+        "empty_stream": {"metadata": metadata(), "one_0": b""},
+    }
+
+
+def write(folder, name, content):
+    with open(os.path.join(folder, name), "wb") as out:
+        out.write(content)
+
+
 def main():
     folder = os.path.join(sys.argv[1], "golden.ctf")
     os.makedirs(folder, exist_ok=True)
     for name, content in {"metadata": metadata(), **streams()}.items():
-        with open(os.path.join(folder, name), "wb") as out:
-            out.write(content)
+        write(folder, name, content)
     if len(sys.argv) > 2:
-        with open(os.path.join(sys.argv[2], "all_kinds"), "wb") as out:
-            out.write(records())
-        with open(os.path.join(sys.argv[2], "own"), "wb") as out:
-            out.write(own())
-        with open(os.path.join(sys.argv[2], "error"), "wb") as out:
-            out.write(record(5, sized(b"Failed to index CTF stream file '/x'")))
+        write(sys.argv[2], "all_kinds", records())
+        write(sys.argv[2], "own", own())
+        write(sys.argv[2], "error", record(5, sized(b"Failed to index CTF stream file '/x'")))
+    if len(sys.argv) > 3:
+        for name, files in folder_seeds().items():
+            write(sys.argv[3], name, seed(files))
 
 
 if __name__ == "__main__":

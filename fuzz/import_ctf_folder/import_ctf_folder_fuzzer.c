@@ -1,0 +1,117 @@
+/*
+ * Whatever the files of a trace of CTF are, verify finds nothing wrong with the imported trace, and it has the spans that
+ * the report counts. If memory runs out on the way, the import fails or gives the same.
+ *
+ * An input has all files of a folder, each as a byte that says which, its length in two bytes, and its content. The process
+ * that reads them is not sandboxed here; babeltrace2's library may crash in it.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE 1
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fuzz/support/failing.h"
+#include "fuzz/support/fuzz.h"
+#include "fuzz/support/imported.h"
+#include "fuzz/support/scratch.h"
+#include "reader/exchange/ctf/import/ctf_import.h"
+#include "reader/exchange/ctf/import/ctf_read.h"
+#include "reader/symbols/process/symbol_worker.h"
+
+static const char *const names[] = {"trace/metadata",
+                                    "trace/one_0",
+                                    "trace/one_1",
+                                    "trace/index/one_0.idx",
+                                    "trace/ust/uid/metadata",
+                                    "trace/ust/uid/one_0",
+                                    "trace/ust/uid/index/one_0.idx",
+                                    "trace/.hidden"};
+static const char *const folders[] = {"trace", "trace/index", "trace/ust", "trace/ust/uid",
+                                      "trace/ust/uid/index"};
+#define NAME_COUNT   (sizeof names / sizeof names[0])
+#define FOLDER_COUNT (sizeof folders / sizeof folders[0])
+#define RUNS_MAX     6
+
+/* ---- Stubs for the sandbox, in which coverage could not be written ---- */
+
+void tbed_symbol_jail_enter(void) {}
+
+void tbed_symbol_jail_limit_time(unsigned seconds)
+{
+    alarm(seconds);
+}
+
+void tbed_symbol_jail_close(int first)
+{
+    REQUIRE(first > 3);
+    failing_stop(); /* the process that reads has memory */
+}
+
+/* ---- The folder ---- */
+
+static void unpack(const uint8_t *data, size_t nbytes)
+{
+    for (size_t i = 0; i < FOLDER_COUNT; i++)
+        mkdir(scratch_path(folders[i]), 0700);
+    for (size_t i = 0; i < NAME_COUNT; i++)
+        unlink(scratch_path(names[i]));
+    for (size_t at = 0; nbytes - at >= 3;) {
+        size_t length = data[at + 1] | (size_t)data[at + 2] << 8;
+        const char *name = names[data[at] % NAME_COUNT];
+        at += 3;
+        length = length < nbytes - at ? length : nbytes - at;
+        scratch_put(scratch_path(name), data + at, length);
+        at += length;
+    }
+}
+
+static enum tbed_status import_folder(int fd, struct tbed_import_report *report)
+{
+    void *source;
+    struct tbed_error error;
+    *report = (struct tbed_import_report){.kind = TBED_FOREIGN_CTF};
+    enum tbed_status status = tbed_ctf_source_open(scratch_path("trace"), -1, &source, &error);
+    if (status != TBED_OK)
+        return status;
+    status = tbed_ctf_source_import(source, fd, report, &error);
+    tbed_ctf_source_close(source);
+    return status;
+}
+
+static void import_failing(void *given)
+{
+    const struct tbed_import_report *whole = given;
+    struct tbed_import_report report;
+    int fd = memfd_create("trace", MFD_CLOEXEC);
+    REQUIRE(fd >= 0);
+    failing_start();
+    enum tbed_status status = import_folder(fd, &report);
+    failing_stop();
+    REQUIRE(status == TBED_OK || failing_count() > 0);
+    REQUIRE(failing_count() > 0 || report.event_count == whole->event_count);
+    close(fd);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
+{
+    static const struct failing_plan each = {.run_count = RUNS_MAX};
+    struct tbed_import_report report;
+    struct tbed_reader *reader;
+    unpack(data, nbytes);
+    if (!tbed_ctf_folder_is(scratch_path("trace")))
+        return 0;
+    int fd = memfd_create("trace", MFD_CLOEXEC);
+    REQUIRE(fd >= 0);
+    enum tbed_status status = import_folder(fd, &report);
+    REQUIRE(status == TBED_OK || status == TBED_ERR_NO_LIBRARY);
+    if (status == TBED_OK) {
+        REQUIRE(tbed_reader_open_fd(fd, NULL, &reader, NULL) == TBED_OK);
+        imported_check(reader, &report);
+        tbed_reader_close(reader);
+        failing_run(&each, import_failing, &report);
+    }
+    close(fd);
+    return 0;
+}
