@@ -15,6 +15,7 @@
 #include "fuzz/support/failing.h"
 #include "fuzz/support/fuzz.h"
 #include "reader/symbols/process/symbol_worker.h"
+#include "reader/symbols/symbol_list.h"
 
 enum {
     DEBUGINFOD = 1,
@@ -84,6 +85,24 @@ static void look_up(struct tbed_symbols *symbols, const struct tbed_symbols_modu
     }
 }
 
+static void take_function(void *context, const struct listed_function *function)
+{
+    const char *const texts[] = {function->symbol, function->plain, function->full, function->file};
+    size_t *count = context;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        REQUIRE(i == 3 || texts[i] != NULL); /* only the file may be unknown */
+    REQUIRE((function->arguments != NULL) == (function->arguments_nbytes > 0));
+    ++*count;
+}
+
+static void list_functions(struct tbed_symbols *symbols, const struct tbed_symbols_module *module)
+{
+    size_t count = 0;
+    enum tbed_symbols_state state = tbed_symbols_list(
+        symbols, module, choices & NO_LINES ? 0 : LIST_FILES | LIST_ARGUMENTS, take_function, &count);
+    REQUIRE(state == TBED_SYMBOLS_FOUND || count == 0);
+}
+
 static void use_symbols(void *context)
 {
     static const uint64_t pcs[] = {4096, 16, 16, UINT64_MAX};
@@ -102,6 +121,7 @@ static void use_symbols(void *context)
         for (size_t j = 0; j < sizeof pcs / sizeof pcs[0]; j++)
             look_up(symbols, &modules[i], pcs[j]);
         look_up(symbols, &modules[0], 17);
+        list_functions(symbols, &modules[i]);
         check_name(tbed_symbols_trouble(symbols, &modules[i]));
     }
     failing_stop();
