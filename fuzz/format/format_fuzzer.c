@@ -14,7 +14,7 @@
 #include "fuzz/support/fuzz.h"
 #include "fuzz/support/mend.h"
 
-enum { PAGE = TBED_PAGE_NBYTES_MIN };
+enum { PAGE = TBED_PAGE_NBYTES_MIN, STATUSES = 512 /* more than there are */ };
 
 struct input {
     uint64_t choice;
@@ -25,10 +25,10 @@ struct input {
 /* Every known status must have a name of its own. */
 static void check_words(uint64_t choice)
 {
-    enum tbed_status status = (enum tbed_status)(choice % 256);
+    enum tbed_status status = (enum tbed_status)(choice % STATUSES);
     bool is_unknown = strcmp(tbed_status_text(status), "unknown status") == 0;
     REQUIRE((strcmp(tbed_status_name(status), "UNKNOWN") == 0) == is_unknown);
-    for (unsigned other = 0; other < 256 && !is_unknown; other++) {
+    for (unsigned other = 0; other < STATUSES && !is_unknown; other++) {
         bool is_same = strcmp(tbed_status_name(status), tbed_status_name((enum tbed_status)other)) == 0;
         REQUIRE(is_same == (other == (unsigned)status) && tbed_status_text((enum tbed_status)other)[0] != 0);
     }
@@ -38,6 +38,20 @@ static void check_words(uint64_t choice)
     for (uint32_t type = 0; type < 256; type++)
         REQUIRE(tbed_extended_fixed_nwords(type) <= 4 &&
                 (type <= TBED_EXT_RESIZE || tbed_extended_fixed_nwords(type) == 0));
+}
+
+/* A header is refused at a place in it, or has the size of page that it says. */
+static void check_header(const struct input *input)
+{
+    struct tbed_header_fields fields;
+    struct tbed_error error = {.status = TBED_OK};
+    uint64_t header[TBED_PAGE_NBYTES_MIN / 8];
+    memcpy(header, input->pages, sizeof header);
+    mend_file((uint8_t *)header, sizeof header, MEND_HEADER);
+    enum tbed_status status = tbed_header_check(header, PAGE, &fields, &error);
+    REQUIRE(status == TBED_OK || status == error.status);
+    REQUIRE(status != TBED_OK ||
+            tbed_le32_load(((struct tbed_disk_header *)header)->page_nbytes) == fields.page_nbytes);
 }
 
 /* Cutting must remove less than one code point and must not make valid text invalid. */
@@ -177,6 +191,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     take(&data, &nbytes, header, sizeof(struct tbed_disk_header));
     take(&data, &nbytes, header + PAGE, PAGE);
     check_words(input.choice);
+    check_header(&input);
     check_cuts((const uint8_t *)&input, 64);
     check_entry(&input);
     check_block(&input);
