@@ -2,7 +2,8 @@
  * Analyses the allocations of any trace. Every block must be live or freed, the sums by process and by site must equal
  * the totals, and one thread must compute the same as three.
  *
- * A byte of options follows the last complete page, and another one chooses suppressions.
+ * A byte of options follows the last complete page, another one chooses suppressions, and a third one how many collections
+ * objects must have survived, and whether they are counted by class.
  *
  * Mutator: trace
  * Seeds: spec/golden/valid
@@ -93,6 +94,7 @@ static void compare_threads(const struct tbed_allocations *one, const struct tbe
         REQUIRE(a->name == NULL || strcmp(a->name, b->name) == 0);
         REQUIRE(memcmp(&a->sums, &b->sums, sizeof a->sums) == 0);
         REQUIRE(a->leak_count == b->leak_count && a->leak_nbytes == b->leak_nbytes);
+        REQUIRE(a->retained_count == b->retained_count && a->retained_nbytes == b->retained_nbytes);
         REQUIRE(a->lifetime_ticks == b->lifetime_ticks && a->lifetime_p50_ticks == b->lifetime_p50_ticks);
     }
     for (size_t i = 0; tbed_allocations_moment(one, i) != NULL; i++)
@@ -172,7 +174,7 @@ static struct tbed_suppressions *suppressions_of(unsigned choice)
     return suppressions;
 }
 
-static struct tbed_allocations *make(struct tbed_reader *reader, unsigned choices,
+static struct tbed_allocations *make(struct tbed_reader *reader, unsigned choices, unsigned survival,
                                      const struct tbed_suppressions *suppressions, unsigned thread_count)
 {
     struct tbed_analysis_options options = {.size = sizeof options,
@@ -184,7 +186,9 @@ static struct tbed_allocations *make(struct tbed_reader *reader, unsigned choice
                                             .prepare = choices & PREPARED ? prepare : NULL,
                                             .suppressions = suppressions,
                                             .by_size = suppressions == NULL && (choices & 0x9F) == 0x1F,
+                                            .survived_min = survival % 4,
                                             .keep_lifetimes = (choices & OWN_NAMES) != 0};
+    options.by_class = survival / 4 % 2 == 1 && !options.by_size && !options.by_stack;
     struct tbed_allocations *allocations;
     REQUIRE(tbed_allocations_make(reader, &options, &allocations) == TBED_OK);
     return allocations;
@@ -198,8 +202,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
         return 0;
     unsigned choices = choice_at(data, nbytes, 0);
     struct tbed_suppressions *suppressions = suppressions_of(choice_at(data, nbytes, 1));
-    struct tbed_allocations *one = make(reader, choices, suppressions, 1);
-    struct tbed_allocations *three = make(reader, choices, suppressions, 3);
+    unsigned survival = choice_at(data, nbytes, 2);
+    struct tbed_allocations *one = make(reader, choices, survival, suppressions, 1);
+    struct tbed_allocations *three = make(reader, choices, survival, suppressions, 3);
     tbed_allocations_totals(one, &totals);
     struct tbed_allocation_sums processes = add_processes(one), sites = add_sites(one);
     REQUIRE(memcmp(&totals, &processes, sizeof totals) == 0);

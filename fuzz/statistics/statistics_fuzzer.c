@@ -2,7 +2,8 @@
  * Computes statistics of any trace. The figures of each row must be consistent, rows must be sorted, one thread must
  * count the same as three, and the assembler must produce the same spans.
  *
- * A byte of options and the number of threads plus 1 (0: three threads) follow the last complete page.
+ * A byte of options, the number of threads plus 1 (0: three threads) and a byte that says what is done about times off the
+ * processor follow the last complete page.
  *
  * Mutator: trace
  * Seeds: spec/golden/valid
@@ -123,11 +124,13 @@ static size_t group(void *context, char *name, size_t nbytes, size_t room)
     return nbytes > 0;
 }
 
-static void choose(unsigned byte)
+static void choose(unsigned byte, unsigned off_cpu)
 {
     choices = byte;
     options = (struct tbed_analysis_options){.size = sizeof options,
-                                             .skip_percentiles = (byte & SKIP_PERCENTILES) != 0};
+                                             .skip_percentiles = (byte & SKIP_PERCENTILES) != 0,
+                                             .count_off_cpu = off_cpu % 2 == 1,
+                                             .without_off_cpu = off_cpu / 2 % 2 == 1};
     if (byte & OWN_NAMES) {
         options.name = own_name;
         options.name_context = &choices;
@@ -188,6 +191,8 @@ static void compare_assembler(struct tbed_reader *reader, const struct tbed_stat
         counts[step.kind]++;
     REQUIRE(status == TBED_END && tbed_assembler_next(assembler, &step) == TBED_END);
     tbed_assembler_close(assembler);
+    if (has_off_cpu_streams(reader))
+        return;
     REQUIRE(counts[TBED_STEP_END] + counts[TBED_STEP_OPEN] == totals->span_count);
     REQUIRE(counts[TBED_STEP_UNKNOWN] == totals->unknown_begin_count);
 }
@@ -251,7 +256,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     struct tbed_reader *reader = open_input(data, nbytes);
     if (reader == NULL)
         return 0;
-    choose(choice_at(data, nbytes, 0));
+    choose(choice_at(data, nbytes, 0), choice_at(data, nbytes, 2));
     unsigned thread_count = choice_at(data, nbytes, 1);
     struct tbed_statistics *one = make(reader, 1),
                            *three = make(reader, thread_count > 0 ? thread_count - 1 : 3);

@@ -385,3 +385,12 @@ void walk_everything(struct tbed_reader *reader)
     REQUIRE(tbed_damage_count(reader) == count);
     check_counts(reader);
 }
+
+bool has_off_cpu_streams(const struct tbed_reader *reader)
+{
+    struct tbed_stream_info stream;
+    bool found = false;
+    for (size_t i = 0; !found && tbed_stream_get(reader, i, &stream); i++)
+        found = stream.kind == TBED_STREAM_OFF_CPU;
+    return found;
+}
