@@ -1,0 +1,135 @@
+"""
+Writes seeds with the fields of Perfetto's protobuf that no export of tracebed and no trace of the corpus has.
+
+    make_seeds.py CORPUS
+
+SPDX-License-Identifier: MIT
+"""
+
+import os
+import struct
+import sys
+
+
+def varint(value):
+    value &= (1 << 64) - 1
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def number(field, value):
+    return varint(field << 3) + varint(value)
+
+
+def f64(field, value):
+    return varint(field << 3 | 1) + struct.pack("<d", value)
+
+
+def sized(field, content):
+    content = content.encode() if isinstance(content, str) else content
+    return varint(field << 3 | 2) + varint(len(content)) + content
+
+
+def packet(*parts, time=None, sequence=1):
+    fields = number(10, sequence) + (number(8, time) if time is not None else b"")
+    return sized(1, fields + b"".join(parts))
+
+
+def event(kind, *parts, track=1):
+    return sized(11, number(9, kind) + number(11, track) + b"".join(parts))
+
+
+BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
+PROCESS = packet(sized(60, number(1, 1) + sized(3, number(1, 7) + sized(6, "process"))))
+THREAD = packet(sized(60, number(1, 2) + sized(4, number(1, 7) + number(2, 8) + sized(5, "thread")) + number(5, 1)))
+COUNTERS = packet(sized(60, number(1, 3) + sized(2, "sum") + sized(8, number(5, 1) + number(4, 1000) + sized(6, "items"))),
+                  sequence=1) + packet(sized(60, number(1, 4) + sized(2, "plain") + sized(8, number(3, 3)) + number(5, 1)))
+HEAD = packet(number(13, 1)) + PROCESS + THREAD + COUNTERS
+
+
+def note(name, *value):
+    return sized(4, sized(10, name) + b"".join(value))
+
+
+def notes():
+    inner = sized(2, "a") + sized(3, number(5, -4)) + sized(2, "b") + sized(3, f64(6, 0.5)) + sized(2, "c") + sized(3, number(7, 1))
+    inner += sized(2, "d") + sized(3, sized(8, 'text "')) + sized(2, "e") + sized(3, sized(4, number(5, 1)) + sized(4, number(7, 0)))
+    values = [note("bool", number(2, 1)), note("u64", number(3, 5)), note("i64", number(4, -5)), note("f64", f64(5, 1.5)),
+              note("text", sized(6, "x")), note("pointer", number(7, 4096)), note("nested", sized(8, inner)), note("json", sized(9, '{"a":1}')),
+              note("known", number(17, 1)), note("unknown", number(17, 9)), note("empty"), note("long", sized(6, "y" * 9000)),
+              note("dictionary", sized(11, sized(10, "p") + number(2, 0)) + sized(11, sized(10, "q") + f64(5, -1)) +
+                   sized(11, sized(10, "r") + number(4, -9)) + sized(11, sized(10, "s") + number(17, 1)) +
+                   sized(11, sized(10, "t") + number(17, 99)) + sized(11, sized(10, "u") + sized(9, "[1]")) +
+                   sized(11, sized(10, "v") + number(7, 16)) + sized(11, sized(10, "w") + sized(8, inner))),
+              note("array", sized(12, number(2, 1)) + sized(12, sized(6, "z")) + sized(12, number(3, 3)))]
+    interned = sized(12, sized(29, number(1, 1) + sized(2, "interned")))
+    return HEAD + packet(interned, event(INSTANT, sized(23, "values"), *values, track=2), time=100)
+
+
+def counters():
+    content = packet(event(COUNTER, number(30, 5), track=3), time=10) + packet(event(COUNTER, number(30, -2), track=3), time=20)
+    content += packet(event(COUNTER, f64(44, 2.5), track=4), time=30)
+    lists = number(31, 3) + number(31, 4) + number(12, 7) + number(12, 8) + number(45, 4) + f64(46, 0.5)
+    content += packet(event(BEGIN, sized(23, "with counters"), lists, track=2), time=40)
+    packed = sized(31, varint(3) + varint(4)) + sized(12, varint(1) + varint(2)) + sized(45, varint(4)) + sized(46, struct.pack("<dd", 1, 2))
+    content += packet(event(END, packed, track=2), time=50)
+    defaults = sized(59, sized(11, number(11, 2) + number(31, 3) + number(45, 4)))
+    content += packet(defaults) + packet(sized(11, number(9, INSTANT) + sized(23, "by default") + number(12, 3) + f64(46, 4)), time=60)
+    return HEAD + content
+
+
+def legacy():
+    def old(phase, *parts):
+        return sized(6, number(2, ord(phase)) + b"".join(parts))
+    content = b""
+    for at, phase in enumerate("BXEiInRTpbneSTFstfCOND(MP"):
+        content += packet(sized(11, sized(23, "old " + phase) + sized(22, "cat") + number(11, 2) + old(phase, number(3, 5), number(6, at), sized(7, "scope"))), time=100 + at)
+    content += packet(sized(11, sized(23, "long") + number(11, 2) + old("X", number(3, 1 << 62))), time=200)
+    content += packet(sized(11, sized(23, "local") + number(11, 2) + old("b", number(10, 3))), time=210)
+    content += packet(sized(11, number(1, 5) + sized(23, "delta") + number(9, INSTANT) + number(11, 2)))
+    content += packet(sized(11, number(16, 300) + sized(23, "absolute") + number(9, INSTANT) + number(11, 2)))
+    return HEAD + content
+
+
+def marks():
+    gap = note("count", number(3, 5))
+    content = packet(event(INSTANT, sized(22, "gap"), sized(23, "lost"), gap, track=2), time=10)
+    for at, severity in enumerate(["none", "error", "warning", "information", "debug", "odd"]):
+        content += packet(event(INSTANT, sized(22, "message"), sized(23, "a text"), note("severity", sized(6, severity)), track=2), time=20 + at)
+    content += packet(event(BEGIN, sized(23, "open"), note("never ended", number(2, 1)), track=2), time=40)
+    content += packet(event(END, note("never ended", number(2, 1)), track=2), time=50)
+    beside = packet(sized(60, number(1, 5) + sized(2, "beside") + number(5, 2)))
+    content += beside + packet(event(BEGIN, sized(23, "beside"), note("a", number(3, 1)), track=5), time=60) + packet(event(END, track=5), time=70)
+    content += packet(event(BEGIN, sized(23, "beside"), track=5), time=80) + packet(event(BEGIN, sized(23, "beside"), track=5), time=82)
+    content += packet(event(END, note("never ended", number(2, 1)), track=5), time=90) + packet(event(END, track=5), time=91)
+    content += packet(event(BEGIN, sized(23, "place"), sized(33, sized(2, "a.c") + sized(3, "f") + number(4, 9)), track=2), time=95)
+    return HEAD + content
+
+
+def clocks():
+    def clock(number_, time, *more):
+        return sized(1, number(1, number_) + number(2, time) + b"".join(more))
+    content = packet(sized(6, clock(6, 1000) + clock(1, 1700000000000000000) + clock(64, 5, number(3, 1), number(4, 1000))))
+    content += packet(number(58, 64), event(INSTANT, sized(23, "incremental"), track=2), time=3)
+    content += packet(number(58, 64), event(INSTANT, sized(23, "again"), track=2), time=4)
+    content += packet(number(58, 1), event(INSTANT, sized(23, "real"), track=2), time=1700000000000005000)
+    content += packet(number(58, 99), event(INSTANT, sized(23, "unknown clock"), track=2), time=5)
+    content += packet(sized(59, number(58, 64))) + packet(event(INSTANT, sized(23, "default clock"), track=2), time=1)
+    content += packet(sized(6, clock(6, 1 << 63) + clock(64, 1 << 63)))
+    content += packet(number(42, 1)) + packet(number(41, 1), number(87, 1))
+    return HEAD + content
+
+
+def main():
+    seeds = {"values_of_notes": notes(), "lists_of_counters": counters(), "legacy_phases": legacy(), "marks_of_tracebed": marks(), "clocks": clocks()}
+    for name, content in seeds.items():
+        with open(os.path.join(sys.argv[1], name), "wb") as out:
+            out.write(content)
+
+
+if __name__ == "__main__":
+    main()
