@@ -1,5 +1,5 @@
 /*
- * Traces as a folder of Parquet files, and their tables as compressed CSV: all succeed, whatever the traces contain. While
+ * Traces as folders of Parquet files and of CTF, and a table as compressed CSV: all succeed, whatever the traces contain. While
  * memory runs out or a file call fails, the export succeeds or says why not, and leaves no half-written file.
  *
  * Four bytes behind the last whole page are a plan for failures (fuzz/support/failing.h); its number of runs, of which there
@@ -31,8 +31,8 @@ struct work {
     size_t nbytes;
     const char *table; /* NULL: all */
     enum tbed_compression compression;
-    bool is_folder;
-    int file_errno; /* 0: memory fails */
+    enum tbed_foreign_kind kind; /* CSV, or a folder: PARQUET or CTF */
+    int file_errno;              /* 0: memory fails */
 };
 
 /* ---- The folder ---- */
@@ -44,7 +44,8 @@ static int look_at(const char *path, const struct stat *status, int type, struct
     (void)ftw;
     const char *end = strrchr(path, '.');
     if (type == FTW_F) {
-        REQUIRE(end != NULL && strcmp(end, ".parquet") == 0 && status->st_size > 0);
+        bool is_ctf = strstr(path, "/metadata") != NULL || strstr(path, "/stream-") != NULL;
+        REQUIRE(is_ctf || (end != NULL && strcmp(end, ".parquet") == 0 && status->st_size > 0));
         file_count++;
     }
     return remove(path);
@@ -62,19 +63,16 @@ static unsigned take_files(const char *path)
 
 static enum tbed_status export(const struct work *work, struct tbed_reader *reader, const char *to) {
     struct tbed_reader *readers[] = {reader, reader}; struct tbed_export_result result;
-    struct tbed_error error = {.status = TBED_OK};
-    struct tbed_export_options options = {.size = sizeof options,
-                                          .overwrite = true,
-                                          .compression = work->compression,
-                                          .thread_count = 1,
-                                          .table = work->is_folder || work->table != NULL ? work->table
-                                                                                          : "spans",
-                                          .host = work->is_folder && work->table != NULL ? "host" : NULL};
-    enum tbed_status status = tbed_export(format_of_kind(work->is_folder ? TBED_FOREIGN_PARQUET
-                                                                         : TBED_FOREIGN_CSV),
-                                          readers, work->is_folder ? 2 : 1, to, &options, &result, &error);
-    REQUIRE(status == error.status);
-    return status;
+    struct tbed_error error = {.status = TBED_OK}; bool is_parquet = work->kind == TBED_FOREIGN_PARQUET;
+    struct tbed_export_options options = {.size = sizeof options, .overwrite = true, .thread_count = 1};
+    if (work->kind != TBED_FOREIGN_CTF){options.compression = work->compression;
+                                        options.table = is_parquet || work->table != NULL ? work->table
+                                                                                          : "spans";}
+if (is_parquet && work->table != NULL) options.host = "host";
+enum tbed_status status =
+    tbed_export(format_of_kind(work->kind), readers, is_parquet ? 2 : 1, to, &options, &result, &error);
+REQUIRE(status == error.status);
+return status;
 }
 
 static void export_failing(void *given)
@@ -90,10 +88,10 @@ static void export_failing(void *given)
     enum tbed_status status = export(work, reader, to);
     failing_stop();
     REQUIRE(status == TBED_OK || failing_count() > 0);
-    if (work->is_folder)
-        take_files(scratch_path("columns"));
-    else
+    if (work->kind == TBED_FOREIGN_CSV)
         unlink(scratch_path("columns"));
+    else
+        take_files(scratch_path("columns"));
     tbed_reader_close(reader);
 }
 
@@ -122,11 +120,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
                         .nbytes = nbytes,
                         .table = tables[choice % 5],
                         .compression = compressions[choice % 4],
-                        .is_folder = true};
-    enum tbed_status status = export(&work, reader, scratch_path("columns"));
-    REQUIRE(status == TBED_OK && take_files(scratch_path("columns")) > 0);
+                        .kind = TBED_FOREIGN_PARQUET};
+    REQUIRE(export(&work, reader, scratch_path("columns")) == TBED_OK &&
+            take_files(scratch_path("columns")) > 0);
     try_all(&work, &plan);
-    work.is_folder = false;
+    work.kind = TBED_FOREIGN_CTF;
+    REQUIRE(export(&work, reader, scratch_path("columns")) == TBED_OK &&
+            take_files(scratch_path("columns")) > 0);
+    try_all(&work, &plan);
+    work.kind = TBED_FOREIGN_CSV;
     REQUIRE(export(&work, reader, scratch_path("columns")) == TBED_OK &&
             unlink(scratch_path("columns")) == 0);
     try_all(&work, &plan);

@@ -23,11 +23,20 @@ static uint64_t mix(uint64_t hash, uint64_t value)
     return hash ^ hash >> 32;
 }
 
+/* Eight bytes at a time: a small file can have a text of 16 MiB, which several tables have. */
 static uint64_t mix_text(uint64_t hash, const char *text, size_t nbytes)
 {
-    for (size_t i = 0; i < nbytes; i++)
-        hash = (hash ^ (unsigned char)text[i]) * 0x100000001B3u;
-    return mix(hash, nbytes);
+    uint64_t word = 0;
+    size_t at = 0;
+    for (; nbytes - at >= sizeof word; at += sizeof word) {
+        memcpy(&word, text + at, sizeof word);
+        hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+        hash ^= hash >> 29;
+    }
+    word = 0;
+    if (at < nbytes)
+        memcpy(&word, text + at, nbytes - at);
+    return mix(mix(hash, word), nbytes);
 }
 
 static bool is_null(const struct tbed_column_values *values, size_t row)
@@ -118,8 +127,6 @@ static bool are_headers_right(struct tbed_reader *reader)
 /* A part of the times must not lose a row: with the rest, it is all that has a time. */
 static void try_ranges(struct tbed_tables *tables, const struct tbed_table *table, struct sum all)
 {
-    if (!are_headers_right(tbed_tables_reader(tables, NULL)))
-        return;
     int64_t middle = all.least / 2 + all.greatest / 2;
     if (table->columns[0].type != TBED_COLUMN_I64 || all.least >= all.greatest)
         return;
@@ -138,6 +145,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     if (reader == NULL)
         return 0;
     REQUIRE(tbed_tables_of_reader(reader, &tables) == TBED_OK);
+    bool has_right_headers = are_headers_right(reader);
     for (size_t i = 0; (table = tbed_table_get(i)) != NULL; i++) {
         bool has_parameter = false;
         for (size_t column = 0; column < table->column_count; column++)
@@ -149,7 +157,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
         REQUIRE(ordered.rows == any.rows);
         /* Beyond the limit of texts, chance decides which are left out. */
         REQUIRE(ordered.hash == any.hash || tbed_reader_texts_left_out(reader) > 0);
-        try_ranges(tables, table, ordered);
+        if (has_right_headers)
+            try_ranges(tables, table, ordered);
     }
     tbed_tables_close(tables);
     tbed_reader_close(reader);
