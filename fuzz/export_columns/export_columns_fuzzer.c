@@ -105,6 +105,47 @@ static void try_all(struct work *work, const struct failing_plan *plan)
     work->file_errno = 0;
 }
 
+/* Options that a format does not have are refused. */
+static void check_refusals(struct tbed_reader *reader)
+{
+    struct tbed_reader *readers[] = {reader, reader};
+    struct tbed_export_options plain = {.size = sizeof plain, .overwrite = true}, options[8];
+    const char *to = scratch_path("refused");
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        options[i] = plain;
+    options[0].by_memory = true;
+    options[1].host = "host";
+    options[2].absolute = true;
+    options[3].collapse_threads = true;
+    options[4].skip_instants = true;
+    options[5].skip_counters = true;
+    options[6].table = "nothing";
+    options[7].size = 0;
+    const struct tbed_format *csv = format_of_kind(TBED_FOREIGN_CSV), *ctf = format_of_kind(TBED_FOREIGN_CTF);
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        REQUIRE(tbed_export(csv, readers, 1, to, &options[i], NULL, NULL) == TBED_ERR_ARGUMENT);
+    REQUIRE(tbed_export(csv, readers, 2, to, &plain, NULL, NULL) == TBED_ERR_ARGUMENT);
+    REQUIRE(tbed_export(csv, readers, 0, to, &plain, NULL, NULL) == TBED_ERR_ARGUMENT);
+    REQUIRE(tbed_export(NULL, readers, 1, to, &plain, NULL, NULL) == TBED_ERR_ARGUMENT);
+    REQUIRE(tbed_export(format_of_kind(TBED_FOREIGN_SPALL), readers, 1, to, &plain, NULL, NULL) ==
+            TBED_ERR_ARGUMENT);
+    REQUIRE(tbed_export_fd(ctf, readers, 1, 1, &plain, NULL, NULL) == TBED_ERR_ARGUMENT);
+    plain.compression = TBED_COMPRESSION_GZIP;
+    REQUIRE(tbed_export(ctf, readers, 1, to, &plain, NULL, NULL) == TBED_ERR_ARGUMENT);
+    plain.compression = TBED_COMPRESSION_BY_NAME;
+    plain.table = "info";
+    REQUIRE(tbed_export(ctf, readers, 1, to, &plain, NULL, NULL) == TBED_ERR_ARGUMENT);
+    for (enum tbed_export_note note = 0; note < TBED_EXPORT_NOTE_COUNT; note++)
+        REQUIRE(tbed_export_note_key(note)[0] != '\0');
+    REQUIRE(tbed_export(csv, readers, 1, scratch_path("columns.gz"), &plain, NULL, NULL) == TBED_OK);
+    REQUIRE(tbed_export(csv, readers, 1, scratch_path("columns.gz"), &plain, NULL, NULL) == TBED_OK);
+    plain.overwrite = false;
+    REQUIRE(tbed_export(csv, readers, 1, scratch_path("columns.gz"), &plain, NULL, NULL) == TBED_ERR_EXISTS);
+    REQUIRE(unlink(scratch_path("columns.gz")) == 0);
+    plain.table = NULL;
+    REQUIRE(tbed_export(ctf, readers, 1, scratch_path(""), &plain, NULL, NULL) == TBED_ERR_EXISTS);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
     static const enum tbed_compression compressions[] = {TBED_COMPRESSION_BY_NAME, TBED_COMPRESSION_GZIP,
@@ -132,6 +173,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     REQUIRE(export(&work, reader, scratch_path("columns")) == TBED_OK &&
             unlink(scratch_path("columns")) == 0);
     try_all(&work, &plan);
+    check_refusals(reader);
     work.table = "nothing";
     REQUIRE(export(&work, reader, scratch_path("columns")) == TBED_ERR_ARGUMENT);
     tbed_reader_close(reader);

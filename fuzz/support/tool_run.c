@@ -20,6 +20,7 @@
 #include "fuzz/support/fuzz.h"
 #include "fuzz/support/rich_trace.h"
 #include "fuzz/support/scratch.h"
+#include "reader/tools/defaults/defaults.h"
 #include "reader/tools/shared/tool.h"
 
 #define ARGUMENTS_MAX 32
@@ -114,6 +115,7 @@ struct tool_output tool_run_with_defaults(const char *const *arguments, const ch
     struct tool_output result = run_main(arguments, true);
     unlink(scratch_path(path));
     REQUIRE(setenv("TRACEBED_OPTIONS", "--no-defaults", 1) == 0);
+    REQUIRE(defaults_load(NULL) == NULL); /* the next command has none */
     return result;
 }
 

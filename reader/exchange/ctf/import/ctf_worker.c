@@ -229,15 +229,15 @@ static bt_graph_simple_sink_component_consume_func_status consume(bt_message_ite
 static bool load(struct ctf_library *library)
 {
     void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_GLOBAL); /* its plugins need it too */
+    bool is_whole = true;
     if (handle == NULL)
         return false;
 #define LOAD(name)                                                                                           \
     *(void **)&library->name = dlsym(handle, "bt_" #name);                                                   \
-    if (library->name == NULL)                                                                               \
-        return false;
+    is_whole &= library->name != NULL;
     CTF_CALLS(LOAD)
 #undef LOAD
-    return true;
+    return is_whole;
 }
 
 static const bt_value *inputs_of(const struct ctf_library *library, const char *path)

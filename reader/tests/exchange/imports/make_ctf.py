@@ -144,7 +144,7 @@ event { id = 0; name = "types"; loglevel = 6; fields := struct {
     uint8_t _many_length; int32_t many[_many_length];
     struct { string name; uint32_t value; } named[2];
     struct { uint8_t x; struct { uint8_t y; } deep; } nameless[2];
-    uint8_t grid[2][2]; uint8_t long[70]; string texts[2];
+    uint8_t grid[4]; uint8_t lengthy[70]; string texts[2];
     floating_point { exp_dig = 8; mant_dig = 24; byte_order = le; align = 8; } reals[1]; }; };
 event { id = 1; name = "own context"; loglevel = 4; context := struct { string procname; int32_t vtid; uint32_t pid; };
     fields := struct { integer { size = 64; align = 8; signed = false; base = 16; } at; }; };

@@ -2,7 +2,7 @@
 Writes the small files of folded stacks and of pprof that the tests import, and seeds of their fuzz target. Encodes profiles by
 profile.proto, as Go's runtime and other programs write them.
 
-    make_stacks.py FOLDER
+    make_stacks.py FOLDER [SEEDS]
 
 SPDX-License-Identifier: MIT
 """
@@ -156,7 +156,49 @@ FILES = {
 }
 
 
+# ---- Seeds only ----
+
+def odd_profile():
+    """A line of a function, more lines and mappings than are kept, odd numbers, fields of the wrong kind, comments in a list."""
+    profile = Profile()
+    profile.type("wall", "seconds")
+    profile.type("nothing", "minutes \xff")
+    profile.sample([place("main"), [(f"inlined{i}", "a.c", i) for i in range(300)]], [5, 1])
+    profile.sample([place("", "a.c", 0), place("late", "", 3)], [-3, 1 << 62], big=-1, text="a\\tb")
+    profile.samples += message(2, number(1, 1 << 40) + numbers(2, [1, 1])) + message(4, number(1, 0)) + number(2, 7) + number(6, 1)
+    profile.tail = message(13, varint(1) + varint(99) + b"\x80") + number(13, 2) + b"".join(message(3, number(1, i) + number(5, 1)) for i in range(70))
+    profile.tail += message(5, number(1, 900) + number(2, 1) + number(5, 17)) + message(5, number(1, 901) + number(2, 99999)) + message(4, number(1, 902) + number(3, 64))
+    profile.tail += number(9, -5) + number(14, 999) + b"".join(number(13, 1) for _ in range(70)) + message(77, b"x") + varint(78 << 3 | 5) + b"four" + varint(79 << 3 | 1) + b"eightbytes"[:8]
+    return profile.bytes()
+
+
+def only(*fields):
+    return lambda: b"".join(fields)
+
+
+def long_lines():
+    return b";".join(b"f%d" % i for i in range(3000)) + b" 5\n" + b"main;a 3\n" * 3
+
+
+def signed_folded():
+    return b"main;a -18446744073709551616\nmain;b -7\n  main;c 5  \t\r\n\n# x\nmain;d 18446744073709551616\n;; 3\nmain;e 0x4\n"
+
+
+HEAD = message(1, number(1, 1) + number(2, 2)) + message(6, b"") + message(6, b"a") + message(6, b"count")
+SEEDS = {
+    "odd.pprof": odd_profile, "odd_packed.pprof.gz": lambda: gzip.compress(odd_profile(), mtime=0),
+    "cut.pprof.gz": lambda: gzip.compress(heap(), mtime=0)[:-20], "twice.pprof.gz": lambda: gzip.compress(heap()[:90], mtime=0) + gzip.compress(heap()[90:], mtime=0),
+    "wrong_tag.pprof": only(HEAD, b"\x03\x00"), "field_0.pprof": only(HEAD, b"\x00\x00"), "large_tag.pprof": only(HEAD, b"\xf8" + b"\xff" * 8 + b"\x01\x00"),
+    "long_varint.pprof": only(HEAD, b"\x48" + b"\xff" * 11), "cut_length.pprof": only(HEAD, b"\x32\xff\xff\x7f", b"x"), "cut_tag.pprof": only(HEAD, b"\x80"),
+    "strings_twice.pprof": only(HEAD, message(6, b""), message(2, b"\x0a")), "first_string.pprof": only(message(1, number(1, 1)), message(6, b"not empty"), message(6, b"b")),
+    "long_lines.folded": long_lines, "signed.folded": signed_folded,
+}
+
+
 def main():
+    for name, make in SEEDS.items() if len(sys.argv) > 2 else ():
+        with open(os.path.join(sys.argv[2], name), "wb") as file:
+            file.write(make())
     for name, make in FILES.items():
         with open(os.path.join(sys.argv[1], name), "wb") as file:
             file.write(make())

@@ -63,6 +63,32 @@ def damaged():
     return {"info": info(["exename:/bin/a\n"]), "task.txt": (TASKS + "what is this\n").encode(), "1.dat": one, "2.dat": two}
 
 
+# ---- Seeds only ----
+
+FORMATS = ("argspec:work@arg1/u32,arg2/x64,arg3/p,arg4/c,arg5/f32,fparg1/64,arg7/f80,arg8/t10,arg9,arg10/s,arg11/i8%rdi,arg12/d64,"
+           "nonsense/i32,arg13%stack1,arg14/s,arg15/u16\n")
+
+
+def formats(is_32_bit=False, lines=()):
+    """A value of each format; a library that was loaded late; two sessions of one process."""
+    values = struct.pack("<IQQ", 5, 0x1234, 0x5678) + b"c\0\0\0" + struct.pack("<fd", 1.5, -2.5)
+    values += struct.pack("<QH", 1 << 63, 16383) + b"\0\0" + b"ten bytes!\0\0" + struct.pack("<q", 0xfffffffe) + text(b"name")
+    values += b"\xfe\0\0\0" + struct.pack("<qq", -9, 12) + struct.pack("<H", 4) + b"\xff" * 4 + b"\0\0" + struct.pack("<I", 7)
+    one = record(S + 100, ENTRY, 0, MAIN) + record(S + 110, ENTRY, 1, WORK, values) + record(S + 120, EXIT, 1, WORK, struct.pack("<QH", 0, 0x7fff) + bytes(6))
+    one += record(S + 130, ENTRY, 1, 0x7f0000001234) + record(S + 140, EXIT, 1, 0x7f0000001234) + record(S + 150, ENTRY, 1, TWICE, struct.pack("<QH", 1 << 62, 0xffff) + bytes(6))
+    one += record(S + 160, EVENT, 2, 100001, struct.pack("<HI", 4, 9) + bytes(2)) + record(S + 165, EVENT, 2, 999999, struct.pack("<H", 4) + b"abcd") + record(S + 200, EXIT, 0, MAIN)
+    tasks = TASKS + ("SESS timestamp=1.000000105 pid=1 sid=2 exename=\"/bin/b\"\nDLOP timestamp=1.000000101 tid=1 sid=1 base=7f0000000000 libname=\"/lib/a\"\n"
+                     "DLOP timestamp=1.000000101 tid=1 sid=1 base=7f1000000000 libname=\"\"\nDLOP timestamp=x tid=1 sid=9 base=0 libname=\"/lib/b\"\n")
+    maps = MAP + f"{BASE + 0x20000:x}-{BASE + 0x30000:x} r-xp 00000000 00:00 0   /bin/a\n{BASE + 0x40000:x}-{BASE + 0x50000:x} r-xp 00000000 00:00 0   /\n"
+    symbols = SYMBOLS.replace("__dynsym_end", "__sym_end") + "0000000000001500 T __func_end\n0000000000001500 T __dynsym_end\nnot a symbol\n0000000000001500 xT a\n12\n"
+    debug = DEBUG + "F: 1200 work\nA: @arg1/u8\nR: @retval/f80\nX: 5\nno colon\n"
+    content = info(["exename:/bin/a\n", FORMATS, "retspec:work@retval/f80\n", "argspec:twice@arg1/f80\n", *lines])
+    header = content[:13] + bytes([1]) + content[14:] if is_32_bit else content
+    return {"info": header, "task.txt": tasks.encode(), "1.dat": one, "sid-1.map": maps.encode(), "a.sym": symbols.encode(), "a.dbg": debug.encode()}
+
+
+SEEDS = {"formats.uftrace": formats, "formats_of_32_bits.uftrace": lambda: formats(True),
+         "formats_of_many.uftrace": lambda: formats(lines=["argspec:main@" + ",".join(f"arg{i}/i8" for i in range(40)) + "\n"])}
 FOLDERS = {"whole.uftrace": whole, "damaged.uftrace": damaged}
 
 
@@ -74,10 +100,10 @@ def main():
         for file, content in files.items():
             with open(os.path.join(folder, file), "wb") as out:
                 out.write(content)
-        if len(sys.argv) > 2:
-            with open(os.path.join(sys.argv[2], name), "wb") as out:
-                for file, content in files.items():
-                    out.write(struct.pack("<BH", NAMES.index(file), len(content)) + content)
+    for name, make in {**FOLDERS, **SEEDS}.items() if len(sys.argv) > 2 else ():
+        with open(os.path.join(sys.argv[2], name), "wb") as out:
+            for file, content in make().items():
+                out.write(struct.pack("<BH", NAMES.index(file), len(content)) + content)
 
 
 if __name__ == "__main__":
