@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#include <errno.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -80,13 +81,18 @@ static enum tbed_status import_folder(int fd, struct tbed_import_report *report)
     return status;
 }
 
+static int failing_errno; /* of file calls; 0: memory runs out */
+
 static void import_failing(void *given)
 {
     const struct tbed_import_report *whole = given;
     struct tbed_import_report report;
     int fd = memfd_create("trace", MFD_CLOEXEC);
     REQUIRE(fd >= 0);
-    failing_start();
+    if (failing_errno != 0)
+        failing_start_files(failing_errno);
+    else
+        failing_start();
     enum tbed_status status = import_folder(fd, &report);
     failing_stop();
     REQUIRE(status == TBED_OK || failing_count() > 0);
@@ -96,7 +102,8 @@ static void import_failing(void *given)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
-    static const struct failing_plan each = {.run_count = RUNS_MAX};
+    static const struct failing_plan each = {.run_count = RUNS_MAX},
+                                     each_of_file = {.run_count = 5 * RUNS_MAX};
     struct tbed_import_report report;
     struct tbed_reader *reader;
     unpack(data, nbytes);
@@ -111,6 +118,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
         imported_check(reader, &report);
         tbed_reader_close(reader);
         failing_run(&each, import_failing, &report);
+        failing_errno = EIO; /* where a stand-in is made, or the trace is written */
+        failing_run(report.damage_count > 0 ? &each_of_file : &each, import_failing, &report);
+        failing_errno = 0;
     }
     close(fd);
     return 0;

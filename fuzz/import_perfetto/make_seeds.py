@@ -79,6 +79,10 @@ def counters():
     content += packet(event(END, packed, track=2), time=50)
     defaults = sized(59, sized(11, number(11, 2) + number(31, 3) + number(45, 4)))
     content += packet(defaults) + packet(sized(11, number(9, INSTANT) + sized(23, "by default") + number(12, 3) + f64(46, 4)), time=60)
+    lists = sized(31, varint(3) + varint(4) + b"\x80") + sized(45, varint(4)) + sized(31, varint(3) * 40) + f64(45, 1)
+    content += packet(sized(59, sized(11, number(11, 2) + lists))) + packet(sized(11, number(9, INSTANT) + sized(12, varint(9) * 40)), time=70)
+    content += packet(sized(60, number(1, 9) + sized(8, number(3, 9) + number(4, -5) + number(5, 0) + sized(6, "u" * 300)) + number(5, 2)))
+    content += packet(event(COUNTER, number(30, 1 << 62), track=9), time=80) + packet(event(COUNTER, f64(44, 1e300), track=3), time=81)
     return HEAD + content
 
 

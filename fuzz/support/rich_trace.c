@@ -5,6 +5,7 @@
  */
 #include "fuzz/support/rich_trace.h"
 
+#include <math.h>
 #include <string.h>
 #include <tracebed/writer.h>
 
@@ -64,6 +65,22 @@ static void leave(struct tbed_recorder *recorder, uint64_t tick)
     tbed_event_record_given(recorder, &event);
 }
 
+/* Numbers that are none, and names that no format can have as they are. */
+static void record_odd(struct tbed_recorder *recorder, uint64_t tick)
+{
+    static const double numbers[] = {INFINITY, -INFINITY, NAN, -0.0, 1e300};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        struct tbed_argument value = {
+            .type = TBED_ARG_F64, .name_id = intern("a;b=\"c\"\x01"), .nbytes = 8, .value.f64 = numbers[i]};
+        struct tbed_given_event event = event_of(TBED_GIVEN_COUNTER, "odd\n,;\"\\\t", tick + i);
+        event.arguments = &value;
+        event.argument_count = 1;
+        tbed_event_record_given(recorder, &event);
+        event.type = TBED_GIVEN_SPAN;
+        tbed_event_record_given(recorder, &event);
+    }
+}
+
 static void record_off_cpu(struct tbed_recorder *recorder, uint32_t process, uint32_t tid, uint64_t tick)
 {
     struct tbed_recorder *times =
@@ -92,6 +109,9 @@ static void record_thread(uint32_t process, const char *name, uint32_t tid, uint
     give(recorder, TBED_GIVEN_ASYNC_BEGIN, "read", tick + 650);
     give(recorder, TBED_GIVEN_SPAN, "whole", tick + 700);
     give(recorder, TBED_GIVEN_ASYNC_END, "read", tick + 650 + 7);
+    give(recorder, TBED_GIVEN_ASYNC_BEGIN, "never answered", tick + 660);
+    give(recorder, TBED_GIVEN_ASYNC_BEGIN, "never answered", tick + 661);
+    give(recorder, TBED_GIVEN_ASYNC_END, "never asked", tick + 662);
     tbed_message_record(recorder, TBED_SEVERITY_WARNING, "a \"message\"\n\xff", 13);
     give_arguments(recorder, TBED_GIVEN_MESSAGE, "%f of %d, %u: %s", tick + 720, 4);
     give(recorder, TBED_GIVEN_BEGIN, "outer", tick + 800);
@@ -99,6 +119,7 @@ static void record_thread(uint32_t process, const char *name, uint32_t tid, uint
     give(recorder, TBED_GIVEN_BEGIN, "innermost", tick + 820);
     leave(recorder, tick + 830);
     record_off_cpu(recorder, process, tid, tick);
+    record_odd(recorder, tick + 840);
     tbed_recorder_close(recorder);
 }
 
@@ -158,7 +179,7 @@ static void collect(struct tbed_recorder *collector, uint64_t tick)
 static void record_memory(struct tbed_recorder *recorder, struct tbed_recorder *collector)
 {
     static const char *const functions[] = {"ns::cache<int>::add(int)", "operator new(unsigned long)", "load",
-                                            "(anonymous namespace)::f()"};
+                                            "(anonymous namespace)::f()\n\x01;"};
     for (uint64_t i = 0; i < 24; i++) {
         uint32_t stack = stack_of(functions[i % 4], functions[i / 4 % 4]);
         if (i % 3 == 0)

@@ -14,10 +14,12 @@
 bool tbed_zstd_load(struct zstd_library *library)
 {
     void *handle = dlopen(ZSTD_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    bool is_complete = handle != NULL;
+    bool is_complete = true;
+    if (handle == NULL)
+        return false;
 #define ZSTD_LOAD(name)                                                                                      \
-    library->name = is_complete ? (__typeof__(ZSTD_##name) *)dlsym(handle, "ZSTD_" #name) : NULL;            \
-    is_complete = library->name != NULL;
+    library->name = (__typeof__(ZSTD_##name) *)dlsym(handle, "ZSTD_" #name);                                 \
+    is_complete &= library->name != NULL;
     ZSTD_CALLS(ZSTD_LOAD)
 #undef ZSTD_LOAD
     return is_complete;

@@ -163,6 +163,8 @@ def odd_profile():
     profile = Profile()
     profile.type("wall", "seconds")
     profile.type("nothing", "minutes \xff")
+    for i in range(300):
+        profile.sample([place("main"), place(f"f{i % 9}")], [i, 1])
     profile.sample([place("main"), [(f"inlined{i}", "a.c", i) for i in range(300)]], [5, 1])
     profile.sample([place("", "a.c", 0), place("late", "", 3)], [-3, 1 << 62], big=-1, text="a\\tb")
     profile.samples += message(2, number(1, 1 << 40) + numbers(2, [1, 1])) + message(4, number(1, 0)) + number(2, 7) + number(6, 1)
@@ -184,7 +186,8 @@ def signed_folded():
     return b"main;a -18446744073709551616\nmain;b -7\n  main;c 5  \t\r\n\n# x\nmain;d 18446744073709551616\n;; 3\nmain;e 0x4\n"
 
 
-HEAD = message(1, number(1, 1) + number(2, 2)) + message(6, b"") + message(6, b"a") + message(6, b"count")
+# The start of a file is looked at strictly, so what is odd comes after that.
+HEAD = message(1, number(1, 1) + number(2, 2)) + message(6, b"") + message(6, b"a") + message(6, b"count") + message(6, b"x" * 5000)
 SEEDS = {
     "odd.pprof": odd_profile, "odd_packed.pprof.gz": lambda: gzip.compress(odd_profile(), mtime=0),
     "cut.pprof.gz": lambda: gzip.compress(heap(), mtime=0)[:-20], "twice.pprof.gz": lambda: gzip.compress(heap()[:90], mtime=0) + gzip.compress(heap()[90:], mtime=0),

@@ -77,7 +77,7 @@ def formats(is_32_bit=False, lines=()):
     one = record(S + 100, ENTRY, 0, MAIN) + record(S + 110, ENTRY, 1, WORK, values) + record(S + 120, EXIT, 1, WORK, struct.pack("<QH", 0, 0x7fff) + bytes(6))
     one += record(S + 130, ENTRY, 1, 0x7f0000001234) + record(S + 140, EXIT, 1, 0x7f0000001234) + record(S + 150, ENTRY, 1, TWICE, struct.pack("<QH", 1 << 62, 0xffff) + bytes(6))
     one += record(S + 160, EVENT, 2, 100001, struct.pack("<HI", 4, 9) + bytes(2)) + record(S + 165, EVENT, 2, 999999, struct.pack("<H", 4) + b"abcd") + record(S + 200, EXIT, 0, MAIN)
-    tasks = TASKS + ("SESS timestamp=1.000000105 pid=1 sid=2 exename=\"/bin/b\"\nDLOP timestamp=1.000000101 tid=1 sid=1 base=7f0000000000 libname=\"/lib/a\"\n"
+    tasks = TASKS + ("SESS timestamp=1.000000190 pid=1 sid=2 exename=\"/bin/b\"\nDLOP timestamp=1.000000101 tid=1 sid=1 base=7f0000000000 libname=\"/lib/a\"\n"
                      "DLOP timestamp=1.000000101 tid=1 sid=1 base=7f1000000000 libname=\"\"\nDLOP timestamp=x tid=1 sid=9 base=0 libname=\"/lib/b\"\n")
     maps = MAP + f"{BASE + 0x20000:x}-{BASE + 0x30000:x} r-xp 00000000 00:00 0   /bin/a\n{BASE + 0x40000:x}-{BASE + 0x50000:x} r-xp 00000000 00:00 0   /\n"
     symbols = SYMBOLS.replace("__dynsym_end", "__sym_end") + "0000000000001500 T __func_end\n0000000000001500 T __dynsym_end\nnot a symbol\n0000000000001500 xT a\n12\n"
