@@ -592,6 +592,11 @@ static const char *parse_by(const char *text, struct report_options *options)
     return NULL;
 }
 
+static const char *takes_unless(bool is_fine, const char *expected, const char *argument)
+{
+    return is_fine ? NULL : tool_takes(expected, argument);
+}
+
 /* Returns NULL, or what is wrong with the option. */
 static const char *take_option(struct report_options *options, int option, const char *argument)
 {
@@ -622,9 +627,8 @@ static const char *take_option(struct report_options *options, int option, const
     case OPTION_BY:
         return parse_by(argument, options);
     case OPTION_OVER_TIME:
-        return report_parse_moments(argument, &options->moment_count)
-                   ? NULL
-                   : tool_takes("--over-time takes a number up to 10000", argument);
+        return takes_unless(report_parse_moments(argument, &options->moment_count),
+                            "--over-time takes a number up to 10000", argument);
     case OPTION_LEAKS:
         options->leaks = options->allocations = true;
         return NULL;
@@ -633,9 +637,8 @@ static const char *take_option(struct report_options *options, int option, const
         return NULL;
     case OPTION_RETAINED:
         options->allocations = true;
-        return report_parse_retained(argument, &options->survived_min)
-                   ? NULL
-                   : tool_takes("--retained takes a number of garbage collections", argument);
+        return takes_unless(report_parse_retained(argument, &options->survived_min),
+                            "--retained takes a number of garbage collections", argument);
     case OPTION_SUPPRESSIONS:
         report_suppressions_add(&options->suppressions, argument);
         return NULL;
@@ -653,13 +656,11 @@ static const char *take_option(struct report_options *options, int option, const
         options->csv = true;
         return NULL;
     case OPTION_PERCENT:
-        return report_parse_percent(argument, &options->percent_above)
-                   ? NULL
-                   : tool_takes("--percent-above takes a percentage", argument);
+        return takes_unless(report_parse_percent(argument, &options->percent_above),
+                            "--percent-above takes a percentage", argument);
     case 'l':
-        return report_parse_limit(argument, &options->limit)
-                   ? NULL
-                   : tool_takes("--limit takes a number of rows", argument);
+        return takes_unless(report_parse_limit(argument, &options->limit), "--limit takes a number of rows",
+                            argument);
     default: /* 'j' */
         return tool_parse_jobs(argument, &options->jobs);
     }

@@ -105,8 +105,8 @@ void tui_press(struct tui *tui, enum tui_key key, uint32_t character);
 
 /* ---- The help ---- */
 
-void tui_help_draw(struct tui *tui, struct tbed_text *text); /* 'text': empty, and empty again */
-void tui_help_press(struct tui *tui, enum tui_key key);      /* keys that move, or leave the help */
+void tui_help_draw(struct tui *tui);                    /* instead of tui_draw() */
+void tui_help_press(struct tui *tui, enum tui_key key); /* keys that move, or leave the help */
 
 /* Scrolls so that the selected row is on the screen. */
 void tui_scroll(struct tui *tui);

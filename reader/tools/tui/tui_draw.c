@@ -204,9 +204,7 @@ static void draw_last(const struct tui *tui, struct tbed_text *text)
 void tui_draw(struct tui *tui)
 {
     struct tbed_text text = {0};
-    if (tui->shows_help) {
-        tui_help_draw(tui, &text);
-    } else if (tui->height > 4) {
+    if (tui->height > 4) {
         draw_head(tui, &text);
         draw_rows(tui, &text);
         draw_figures(tui, &text);

@@ -5,6 +5,7 @@
  */
 #include "reader/tools/tui/tui.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define KEYS_WIDTH   21 /* of the column with the keys */
@@ -84,21 +85,23 @@ static void put_help(struct help *help)
     end_line(help);
 }
 
-void tui_help_draw(struct tui *tui, struct tbed_text *text)
+void tui_help_draw(struct tui *tui)
 {
-    struct help all = {.tui = tui, .text = text};
+    struct tbed_text text = {0};
+    struct help all = {.tui = tui, .text = &text};
     put_help(&all);
     size_t last = tui->height > 0 ? tui->height - 1 : 0; /* the line that says how to go on */
     tui->help_top_max = all.count > last ? all.count - last : 0;
     if (tui->help_top > tui->help_top_max)
         tui->help_top = tui->help_top_max;
-    struct help shown = {.tui = tui, .text = text, .top = tui->help_top, .page = last};
+    struct help shown = {.tui = tui, .text = &text, .top = tui->help_top, .page = last};
     put_help(&shown);
     for (size_t line = shown.count; line < last; line++)
-        tui_put_line(tui, line, text, TUI_PLAIN);
+        tui_put_line(tui, line, &text, TUI_PLAIN);
     bool scrolls = tui->help_top_max > 0;
-    tbed_text_puts(text, scrolls ? HOW_TO_MOVE : HOW_TO_LEAVE);
-    tui_put_line(tui, last, text, scrolls ? TUI_REVERSE : TUI_PLAIN);
+    tbed_text_puts(&text, scrolls ? HOW_TO_MOVE : HOW_TO_LEAVE);
+    tui_put_line(tui, last, &text, scrolls ? TUI_REVERSE : TUI_PLAIN);
+    free(text.bytes);
 }
 
 void tui_help_press(struct tui *tui, enum tui_key key)

@@ -81,7 +81,10 @@ static int show(struct tui *tui)
     while (!tui->is_over) {
         tui_terminal_size(&tui->height, &tui->width);
         tui_scroll(tui);
-        tui_draw(tui);
+        if (tui->shows_help)
+            tui_help_draw(tui);
+        else
+            tui_draw(tui);
         tui_terminal_show(key == TUI_KEY_REDRAW);
         key = tui_terminal_key(&character);
         tui_press(tui, key, character);
