@@ -167,6 +167,17 @@ static void strings_shows_components_and_bindings(void **state)
     EXPECT(2, "", "cannot be combined", "strings", "--raw", "--bindings", path);
 }
 
+/* They have the time of a process or thread, and are not functions. */
+static void the_outermost_rows_of_a_tree_say_what_they_are(void **state)
+{
+    const char *path = make_small("outermost.tbed", true);
+    (void)state;
+    EXPECT(0, "  test  [process]\n", "", "tree", path);
+    EXPECT(0, "    load\n", "", "tree", path);
+    EXPECT(0, "    main  [thread]\n", "", "tree", "--per-thread", path);
+    EXPECT(0, "      load\n", "", "tree", "--per-thread", path);
+}
+
 static void strings_shows_a_tree(void **state)
 {
     const char *path = in_folder("tree.tbed");
@@ -415,6 +426,7 @@ int main(void)
         cmocka_unit_test(info_marks_the_lines_of_metadata),
         cmocka_unit_test(strings_lists_entries),
         cmocka_unit_test(strings_shows_components_and_bindings),
+        cmocka_unit_test(the_outermost_rows_of_a_tree_say_what_they_are),
         cmocka_unit_test(strings_shows_a_tree),
         cmocka_unit_test(verify_finds_a_clean_trace_intact),
         cmocka_unit_test(verify_finds_an_unclosed_trace_undamaged),

@@ -23,4 +23,11 @@ void row_links_free(struct row_links *links);
 /* The index of the row's parent, or 'count'. */
 size_t row_links_parent(const struct row_links *links, const struct tbed_stack_row *row);
 
+/* What a row is, unless it is of a span: the outermost are not functions. NULL: it is of a span, or "<no process>". */
+static inline const char *row_kind(const struct tbed_stack_row *row, bool per_thread)
+{
+    bool says_itself = row->label_nbytes > 0 && row->label[0] == '<';
+    return says_itself ? NULL : row->depth == 0 ? "process" : row->depth == 1 && per_thread ? "thread" : NULL;
+}
+
 #endif

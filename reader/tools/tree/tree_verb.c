@@ -140,6 +140,9 @@ static void print_row(const struct tree *tree, const struct tbed_stack_row *row,
                tree_format_ticks(tree, self, row->self_ticks), tool_format_count(count, row->count),
                (int)(row->depth < 60 ? 2 * row->depth : 120), "");
     tool_print_middle(stdout, row->label, row->label_nbytes, tool_name_width((size_t)used));
+    const char *kind = row_kind(row, tree->options.per_thread);
+    if (kind != NULL)
+        printf("  %s[%s]%s", tool_dim(), kind, tool_plain());
     if (row->open_count > 0)
         printf("  %s[%s never ended]%s", tool_dim(), tool_format_count(count, row->open_count), tool_plain());
     putchar('\n');

@@ -116,6 +116,12 @@ static void draw_row(const struct tui *tui, size_t line, struct tbed_text *text,
         tbed_text_put(text, " ", 1);
     tbed_text_puts(text, !tui_row_has_children(&tui->rows, position) ? "   " : is_open ? " - " : " + ");
     tbed_text_put(text, row->label, row->label_nbytes);
+    const char *kind = row_kind(row, tui->options.per_thread);
+    if (kind != NULL) {
+        tbed_text_puts(text, "  [");
+        tbed_text_puts(text, kind);
+        tbed_text_puts(text, "]");
+    }
     if (row->open_count > 0) {
         tbed_text_puts(text, "  [");
         tbed_text_u64(text, row->open_count);
