@@ -102,6 +102,15 @@ def test_a_wrong_argument_is_quoted(folder):
         cases.need(run.returncode == 2 and re.search(f"{command}: {option} takes .*, not '1 x'\n", run.stderr), f"{command} {option}: {run.stderr}")
 
 
+def test_a_program_without_ruby(folder):
+    done = subprocess.run([cases.TRACEBED, "record", "--ruby", "true"], cwd=folder, capture_output=True, text=True, check=False)
+    said = done.stderr
+    if done.returncode == 2:
+        return f"the extension is not built: {said}"
+    cases.need("nothing was recorded: no Ruby has loaded the extension" in said, said)
+    return None
+
+
 def test_large_counters_have_all_their_digits(folder):
     run(folder, "record", *ALLOCATES)
     line = next(line for line in run(folder, "report", "run.tbed")[0].splitlines() if "resident" in line)

@@ -140,10 +140,13 @@ static bool tell_trace(const char *path, bool verbose)
 }
 
 /* True: a recorder was loaded, and could not start. */
-static bool tell_notes(const char *path, const struct launch_notes *notes, bool has_any)
+static bool tell_notes(const char *path, const struct launch_notes *notes, bool has_any, bool is_ruby)
 {
     bool has_failed = record_notes_tell(path, notes);
-    if (!has_any && !has_failed) {
+    if (!has_any && !has_failed && is_ruby) {
+        tool_complain("%s: nothing was recorded: no Ruby has loaded the extension", path);
+        tool_hint("Is the program Ruby, or does it start one? Without --ruby, any program is recorded.");
+    } else if (!has_any && !has_failed) {
         tool_complain("%s: nothing was recorded: the recorder was not loaded", path);
         tool_hint("Does the program clear its environment (env -i), or run as another user?");
     } else if (!has_any) {
@@ -208,7 +211,8 @@ static void seal_other(const char *path, void *context)
     seal(path);
 }
 
-bool record_finish(const char *path, bool is_series, const struct launch_notes *notes, bool verbose)
+bool record_finish(const char *path, bool is_series, bool is_ruby, const struct launch_notes *notes,
+                   bool verbose)
 {
     bool has_any = true;
     size_t count = is_series ? record_series_for_each(path, seal_other, NULL) : 0;
@@ -216,7 +220,7 @@ bool record_finish(const char *path, bool is_series, const struct launch_notes *
         has_any = false;
     else if (seal(path))
         has_any = tell_trace(path, verbose);
-    bool has_failed = tell_notes(path, notes, has_any);
+    bool has_failed = tell_notes(path, notes, has_any, is_ruby);
     if (count > 0 && verbose)
         fprintf(stderr, "tracebed: %s is the newest file; %zu older ones are named %s.*\n", path, count,
                 path);

@@ -527,8 +527,8 @@ static int record(char **argv, struct options *options)
         return error == 0 ? TOOL_TROUBLE : cannot_start(argv[0], error);
     }
     free(old);
-    bool is_recorded =
-        record_finish(options->output, record_series_is_wanted(&options->series), notes, options->verbose);
+    bool is_recorded = record_finish(options->output, record_series_is_wanted(&options->series),
+                                     options->is_ruby, notes, options->verbose);
     if (is_recorded && switches != NULL)
         is_recorded = record_switches_add(switches, trace);
     record_switches_close(switches);

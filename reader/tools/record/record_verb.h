@@ -185,7 +185,8 @@ bool record_ruby_end(struct record_ruby *ruby, const char *path, bool is_run);
  * Seals the trace, or every file of a series, and reports problems on standard error; also a summary if 'verbose'. False
  * if nothing was recorded because no recorder could start.
  */
-bool record_finish(const char *path, bool is_series, const struct launch_notes *notes, bool verbose);
+bool record_finish(const char *path, bool is_series, bool is_ruby, const struct launch_notes *notes,
+                   bool verbose);
 
 /* ---- record_notes.c ---- */
 
