@@ -102,6 +102,13 @@ def test_a_wrong_argument_is_quoted(folder):
         cases.need(run.returncode == 2 and re.search(f"{command}: {option} takes .*, not '1 x'\n", run.stderr), f"{command} {option}: {run.stderr}")
 
 
+def test_names_that_are_no_use_are_explained(folder):
+    run(folder, "record", *TRUE)
+    cases.need("tracebed: '': cannot be opened: " in run(folder, "report", "", status=2)[1], "an empty name")
+    said = run(folder, "flame", "-o", "flame.PNG", "run.tbed", status=2)[1]
+    cases.need("a flame graph is an SVG file; 'tracebed view --png' draws PNG" in said and not (folder / "flame.PNG").exists(), said)
+
+
 def test_a_program_without_ruby(folder):
     done = subprocess.run([cases.TRACEBED, "record", "--ruby", "true"], cwd=folder, capture_output=True, text=True, check=False)
     said = done.stderr

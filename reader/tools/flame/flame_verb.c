@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 static const char help[] =
@@ -110,6 +111,13 @@ static const char *take_option(struct flame *flame, struct options *options, int
     }
 }
 
+/* A viewer goes by the name, and would take the SVG for a damaged picture. */
+static bool ends_in_png(const char *path)
+{
+    size_t nbytes = strlen(path);
+    return nbytes >= 4 && strcasecmp(path + nbytes - 4, ".png") == 0;
+}
+
 static int parse(int argc, char **argv, struct flame *flame, struct options *options)
 {
     static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
@@ -160,6 +168,8 @@ static int parse(int argc, char **argv, struct flame *flame, struct options *opt
     if (optind != argc - 1)
         return tool_usage(&tool_verb_flame,
                           optind < argc ? "too many FILE operands" : "missing FILE operand");
+    if (options->output != NULL && ends_in_png(options->output))
+        return tool_usage(&tool_verb_flame, "a flame graph is an SVG file; 'tracebed view --png' draws PNG");
     flame->path = argv[optind];
     if (flame->old.path != NULL && strcmp(flame->old.path, "-") == 0 && strcmp(flame->path, "-") == 0)
         return tool_usage(&tool_verb_flame, "only one FILE can be standard input");

@@ -166,7 +166,7 @@ void tool_complain_output(const char *path, const struct tbed_error *error)
 
 const char *tool_path(const char *path)
 {
-    return strcmp(path, "-") == 0 ? "standard input" : path;
+    return strcmp(path, "-") == 0 ? "standard input" : *path == '\0' ? "''" : path;
 }
 
 bool tool_output_failed(void)
