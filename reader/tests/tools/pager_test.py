@@ -143,5 +143,14 @@ def test_tables_are_as_wide_as_the_terminal(folder):
                 cases.need(len(shown.splitlines()) == len(wide.splitlines()), f"{verb}: lines are wrapped\n{shown}")
 
 
+def test_a_tree_leaves_out_figures_on_narrow_terminals(folder):
+    trace = make(folder)
+    for columns, heads in ((80, "total of all self count span"), (70, "total of all self span"), (40, "total span")):
+        status, shown = on_terminal("--no-pager", "tree", "--color=never", trace, columns=columns)
+        lines = shown.splitlines()
+        cases.need(status == 0 and " ".join(lines[0].split()) == heads, f"{columns} columns: {lines[0]}")
+        cases.need(max(map(len, lines[:10])) <= columns and len(lines) == len(plain("tree", trace)[1].splitlines()), f"{columns} columns: {shown}")
+
+
 if __name__ == "__main__":
     sys.exit(cases.run_all(globals()))

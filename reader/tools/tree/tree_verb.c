@@ -132,15 +132,36 @@ static int parse(int argc, char **argv, struct tree *tree)
 
 /* ---- Printing ---- */
 
+#define NAME_COLUMNS 32 /* on a terminal, figures that leave less for the name are not shown */
+
+static const int figure_widths[] = {10, 9, 11,
+                                    11}; /* with the space before each: total, of all, self, count */
+#define FIGURE_COUNT (sizeof figure_widths / sizeof figure_widths[0])
+
+/* Prints the figures that the terminal has room for, and at least the first. Returns their width. */
+static int print_figures(const char *const figures[FIGURE_COUNT])
+{
+    size_t width = tool_terminal_width();
+    int used = 0;
+    for (size_t i = 0; i < FIGURE_COUNT; i++)
+        if (i == 0 || width == 0 || (size_t)(used + figure_widths[i]) + NAME_COLUMNS <= width)
+            used += printf("%*s", figure_widths[i], figures[i]);
+        else
+            break;
+    return used;
+}
+
 static void print_row(const struct tree *tree, const struct tbed_stack_row *row, double part)
 {
-    char total[32], self[32], count[32];
-    int used =
-        printf("%10s %6.1f %% %10s %10s  %*s", tree_format_ticks(tree, total, row->span_ticks), 100 * part,
-               tree_format_ticks(tree, self, row->self_ticks), tool_format_count(count, row->count),
-               (int)(row->depth < 60 ? 2 * row->depth : 120), "");
-    tool_print_middle(stdout, row->label, row->label_nbytes, tool_name_width((size_t)used));
+    char total[32], of_all[32], self[32], count[32];
     const char *kind = row_kind(row, tree->options.per_thread);
+    snprintf(of_all, sizeof of_all, "%.1f %%", 100 * part);
+    int used = print_figures((const char *const[]){tree_format_ticks(tree, total, row->span_ticks), of_all,
+                                                   tree_format_ticks(tree, self, row->self_ticks),
+                                                   tool_format_count(count, row->count)});
+    used += printf("  %*s", (int)(row->depth < 60 ? 2 * row->depth : 120), "");
+    used += kind != NULL ? (int)strlen(kind) + 4 : 0;
+    tool_print_middle(stdout, row->label, row->label_nbytes, tool_name_width((size_t)used));
     if (kind != NULL)
         printf("  %s[%s]%s", tool_dim(), kind, tool_plain());
     if (row->open_count > 0)
@@ -243,7 +264,8 @@ static void print_all(const struct tree *tree)
         return;
     }
     tree_put_part(tree, NULL);
-    printf("%10s %8s %10s %10s  %s\n", "total", "of all", "self", "count", "span");
+    print_figures((const char *const[]){"total", "of all", "self", "count"});
+    puts("  span");
     walk(tree, NULL);
     if (totals.span_count == 0)
         tool_filter_tell_no_spans(&tree->filter, tree->path);
