@@ -123,6 +123,14 @@ def test_tables_are_those_of_report(folder):
     healthy(page)
 
 
+def test_counters_of_several_processes_say_whose_they_are(folder):
+    code = "x = [bytes(1000) for i in range(30000)]"
+    cases.output_of(folder, cases.TRACEBED, "record", "-o", "run.tbed", "--", "sh", "-c", f"'{sys.executable}' -c '{code}'; true")
+    page = open_page(write_page(folder, folder / "run.tbed"))
+    page.wait("""[...document.querySelectorAll('.head')].some(head => /^resident anonymous memory \\S+ \\d+, bytes$/.test(head.innerText.replace(/\\s+/g, ' ')))""")
+    healthy(page)
+
+
 def test_a_span_has_its_arguments_and_messages_and_counters_are_there(folder):
     page = open_page(write_page(folder, work(folder)), "#tab=span")
     hit = ask(page, "search", q="needle")["hits"]

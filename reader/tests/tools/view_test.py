@@ -463,6 +463,19 @@ def test_hostile_names_are_only_text(folder):
         need({hit["kind"] for hit in hits} == {"span", "instant", "message"}, f"{hits}")
 
 
+def test_counters_of_several_processes_have_their_processes(folder):
+    code = "import os; x = [bytes(1000) for i in range(30000)]"
+    subprocess.run([cases.TRACEBED, "record", "-o", "run.tbed", "--", "sh", "-c", f"{sys.executable} -c '{code}'; {sys.executable} -c '{code}'; true"],
+                   cwd=folder, check=True)
+    with serve("--no-browser", folder / "run.tbed") as server:
+        file = server.ask("trace")["files"][0]
+        resident = [counter for counter in file["counters"] if counter["name"] == "resident anonymous memory"]
+        need(len(resident) > 1, f"{resident}")
+        owners = {process["p"] for process in file["processes"]}
+        found = [counter.get("p") for counter in resident]
+        need(set(found) <= owners and len(set(found)) == len(found), f"{found} of {owners}")
+
+
 def test_search_in_arguments_needs_no_backslashes(folder):
     path = folder / "quotes.tbed"
     recorder = Recorder(path)

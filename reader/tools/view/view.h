@@ -16,11 +16,17 @@
 
 /* ---- The traces ---- */
 
+struct view_counter {
+    uint32_t id;
+    uint32_t stream, process; /* of its latest value */
+    bool is_shared;           /* several processes have set it */
+};
+
 /* What a trace is known to have, from a sample of its blocks. */
 struct view_facts {
     bool is_complete; /* all events were looked at */
     bool has_spans, has_allocations, has_messages, has_instants, has_flows, has_async;
-    uint32_t *counters; /* ids */
+    struct view_counter *counters;
     size_t counter_count;
 };
 

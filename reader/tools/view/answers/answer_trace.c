@@ -18,19 +18,37 @@
 #define SAMPLE_EVENTS 4096 /* of each block */
 #define COUNTERS_MAX  200
 
-static void note_counter(struct view_facts *facts, uint32_t id)
+static uint32_t process_of(const struct tbed_reader *reader, uint32_t stream)
 {
-    for (size_t i = 0; i < facts->counter_count; i++)
-        if (facts->counters[i] == id)
-            return;
-    if (facts->counters == NULL)
-        facts->counters = calloc(COUNTERS_MAX, sizeof *facts->counters);
-    if (facts->counters != NULL && facts->counter_count < COUNTERS_MAX)
-        facts->counters[facts->counter_count++] = id;
+    struct tbed_stream_info info;
+    for (size_t i = 0; tbed_stream_get(reader, i, &info); i++)
+        if (info.stream == stream)
+            return info.process;
+    return 0;
 }
 
-static void note_event(struct view_facts *facts, const struct tbed_event *event)
+static void note_counter(struct view_trace *trace, const struct tbed_event *event)
 {
+    struct view_facts *facts = &trace->facts;
+    struct view_counter *counter = facts->counters, *end = counter + facts->counter_count;
+    while (counter != end && counter->id != event->id)
+        counter++;
+    bool is_new = counter == end;
+    if (!is_new && counter->stream == event->stream)
+        return;
+    if (facts->counters == NULL)
+        counter = facts->counters = calloc(COUNTERS_MAX, sizeof *facts->counters);
+    if (counter == NULL || (is_new && facts->counter_count == COUNTERS_MAX))
+        return;
+    uint32_t process = process_of(trace->reader, event->stream);
+    bool is_shared = !is_new && (counter->is_shared || counter->process != process);
+    *counter = (struct view_counter){event->id, event->stream, process, is_shared};
+    facts->counter_count += is_new;
+}
+
+static void note_event(struct view_trace *trace, const struct tbed_event *event)
+{
+    struct view_facts *facts = &trace->facts;
     switch (event->type) {
     case TBED_EVENT_BEGIN:
     case TBED_EVENT_END:
@@ -41,7 +59,7 @@ static void note_event(struct view_facts *facts, const struct tbed_event *event)
         facts->has_instants = true;
         break;
     case TBED_EVENT_COUNTER:
-        note_counter(facts, event->id);
+        note_counter(trace, event);
         break;
     case TBED_EVENT_MESSAGE:
         facts->has_messages = true;
@@ -77,7 +95,7 @@ static void sample_block(struct view_trace *trace, size_t index)
         return;
     tbed_cursor_seek(cursor, block.first_tick);
     for (size_t i = 0; i < SAMPLE_EVENTS && tbed_cursor_next(cursor, &event) == TBED_OK; i++)
-        note_event(&trace->facts, &event);
+        note_event(trace, &event);
     tbed_cursor_close(cursor);
 }
 
@@ -88,7 +106,7 @@ static void sample_all(struct view_trace *trace)
     if (tbed_merge_open(trace->reader, NULL, 0, &merge) != TBED_OK)
         return;
     while (tbed_merge_next(merge, &event) == TBED_OK)
-        note_event(&trace->facts, &event);
+        note_event(trace, &event);
     tbed_merge_close(merge);
     trace->facts.is_complete = true;
 }
@@ -107,6 +125,24 @@ static void find_facts(struct view_trace *trace)
     trace->has_facts = true;
 }
 
+static bool is_named_alike(const struct tbed_reader *reader, uint32_t one, uint32_t other)
+{
+    struct tbed_name a, b;
+    return tbed_event_label(reader, one, &a) == TBED_OK && tbed_event_label(reader, other, &b) == TBED_OK &&
+           a.nbytes == b.nbytes && memcmp(a.text, b.text, a.nbytes) == 0;
+}
+
+/* Is it a single process's? A sample shows that only of one that others have too, under ids of their own. */
+static bool has_process(const struct view_trace *trace, const struct view_counter *counter)
+{
+    const struct view_facts *facts = &trace->facts;
+    bool is_known = facts->is_complete;
+    for (size_t i = 0; i < facts->counter_count && !is_known; i++)
+        is_known = facts->counters[i].id != counter->id &&
+                   is_named_alike(trace->reader, facts->counters[i].id, counter->id);
+    return is_known && !counter->is_shared && counter->process != 0;
+}
+
 static void put_facts(struct answer *answer)
 {
     struct view_trace *trace = answer->trace;
@@ -118,9 +154,12 @@ static void put_facts(struct answer *answer)
     tbed_json_array_open(json, "counters");
     for (size_t i = 0; i < facts->counter_count; i++) {
         tbed_json_object_open(json, NULL);
-        tbed_json_u64(json, "id", facts->counters[i]);
-        answer_name(answer, "name", facts->counters[i]);
-        answer_unit(answer, facts->counters[i]);
+        const struct view_counter *counter = &facts->counters[i];
+        tbed_json_u64(json, "id", counter->id);
+        answer_name(answer, "name", counter->id);
+        answer_unit(answer, counter->id);
+        if (has_process(trace, counter))
+            tbed_json_u64(json, "p", counter->process);
         tbed_json_object_close(json);
     }
     tbed_json_array_close(json);

@@ -24,6 +24,11 @@ function processName(process) {
     return process.name || (process.pid ? "process" : "");
 }
 
+// Counters of several processes may have one name.
+function ownerOf(process) {
+    return process && `${processName(process)} ${process.pid || ""}`.trim();
+}
+
 function fileNode(f) {
     const file = state.files[f];
     const leaf = (kind, key, title, more) => ({ kind, key: `f${f}${key}`, f, title, children: [], ...more });
@@ -39,8 +44,10 @@ function fileNode(f) {
     node.children = node.children.filter(child => child.kind !== "process" || child.children.length);
     if (file.has.async)
         node.children.push(leaf("async", "a", "Asynchronous spans", { detail: "" }));
+    const processes = new Map(file.processes.length > 1 ? file.processes.map(process => [process.p, process]) : []);
     for (const counter of file.counters)
-        node.children.push(leaf("plot", "c" + counter.id, counter.name, { plot: counter.id, detail: counter.unit ?? "" }));
+        node.children.push(leaf("plot", "c" + counter.id, counter.name, { plot: counter.id,
+            detail: [ownerOf(processes.get(counter.p)), counter.unit].filter(Boolean).join(", ") }));
     if (file.has.allocations)
         node.children.push(leaf("plot", "m", "Memory in use", { plot: "memory", detail: "bytes" }));
     return node;
