@@ -139,6 +139,7 @@ static void check_refusals(struct tbed_reader *reader)
         REQUIRE(tbed_export_note_key(note)[0] != '\0');
     REQUIRE(tbed_export(csv, readers, 1, scratch_path("columns.gz"), &plain, NULL, NULL) == TBED_OK);
     REQUIRE(tbed_export(csv, readers, 1, scratch_path("columns.gz"), &plain, NULL, NULL) == TBED_OK);
+    REQUIRE(tbed_export(csv, readers, 1, "/dev/null", &plain, NULL, NULL) == TBED_OK);
     plain.overwrite = false;
     REQUIRE(tbed_export(csv, readers, 1, scratch_path("columns.gz"), &plain, NULL, NULL) == TBED_ERR_EXISTS);
     REQUIRE(unlink(scratch_path("columns.gz")) == 0);

@@ -103,7 +103,7 @@ static void import_failing(void *given)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
     static const struct failing_plan each = {.run_count = RUNS_MAX},
-                                     each_of_file = {.run_count = 5 * RUNS_MAX};
+                                     each_of_file = {.run_count = 3 * RUNS_MAX};
     struct tbed_import_report report;
     struct tbed_reader *reader;
     unpack(data, nbytes);

@@ -13,7 +13,7 @@
 #include "fuzz/support/imported.h"
 #include "fuzz/support/scratch.h"
 
-#define RUNS_MAX       40
+#define RUNS_MAX       120
 #define FAILING_NBYTES 2048 /* longer files are only imported */
 
 static enum tbed_status import_open(struct failing_work *work, const char *to, struct tbed_error *error)

@@ -178,15 +178,17 @@ static void collect(struct tbed_recorder *collector, uint64_t tick)
 
 static void record_memory(struct tbed_recorder *recorder, struct tbed_recorder *collector)
 {
-    static const char *const functions[] = {"ns::cache<int>::add(int)", "operator new(unsigned long)", "load",
-                                            "(anonymous namespace)::f()\n\x01;"};
+    static const char *const functions[] = {
+        "ns::cache<int>::add(int)",          "operator new(unsigned long)", "load",
+        "(anonymous namespace)::f()\n\x01;", "ns::cache::cache(int)",       "ns::cache::~cache()"};
     for (uint64_t i = 0; i < 24; i++) {
-        uint32_t stack = stack_of(functions[i % 4], functions[i / 4 % 4]);
+        uint32_t stack = stack_of(functions[i % 6], functions[i / 6 % 6]);
         if (i % 3 == 0)
             stack = tbed_typed_intern(writer, stack, intern(i % 2 == 0 ? "std::string" : "Node"));
         give(recorder, TBED_GIVEN_INSTANT, "tick", 2000 + i * 10);
         tbed_alloc_record(recorder, stack, i % 2 == 0 ? TBED_FUNCTION_MALLOC : TBED_FUNCTION_NEW,
                           4096 * (i + 1), i * i + 1);
+        tbed_counter_record_i64(recorder, intern("resident anonymous memory"), (int64_t)(i * i % 50) << 12);
         if (i % 8 == 7)
             collect(collector, 2005 + i * 10);
         if (i % 5 == 4)

@@ -202,6 +202,19 @@ static void put_trace(const char *name)
     tbed_writer_free(writer);
 }
 
+/* A trace with the clock of the machine. */
+static void put_recorded(const char *path)
+{
+    struct tbed_writer_options options = {.size = sizeof options, .overwrite = true, .page_nbytes = 4096};
+    struct tbed_writer *writer;
+    REQUIRE(tbed_writer_open(path, &options, &writer, NULL) == TBED_OK);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, "main");
+    tbed_span_begin(recorder, intern(writer, "now"));
+    tbed_instant_record(recorder, intern(writer, "mark"));
+    tbed_span_end(recorder);
+    tbed_writer_close(writer);
+}
+
 static void *load(const char *path, size_t *nbytes_ret)
 {
     struct stat status;
@@ -226,6 +239,7 @@ static void make_samples(void)
     put_trace("a");
     put_trace("b");
     rich_trace_put(scratch_path("r"));
+    put_recorded(scratch_path("n"));
     tool_file_put("s", suppressions, sizeof suppressions - 1);
     tool_file_put("v", of_valgrind, sizeof of_valgrind - 1);
     tool_file_put("q", script, sizeof script - 1);
@@ -236,7 +250,7 @@ static void make_samples(void)
 /* They are made once, and stored again each time, because a command may have changed them. */
 void tool_samples_put(void)
 {
-    static const char names[][2] = {"a", "b", "p", "l", "k", "r", "s", "v", "q"};
+    static const char names[][2] = {"a", "b", "n", "p", "l", "k", "r", "s", "v", "q"};
     static struct {
         void *bytes;
         size_t nbytes;

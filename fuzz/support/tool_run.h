@@ -37,7 +37,7 @@ void tool_file_put(const char *name, const void *bytes, size_t nbytes);
 
 /*
  * Puts samples there: the traces "a" and "b" of the same events, "a" as a profile "p" and as a log "l", packed as "k", a trace
- * "r" with something of most kinds, suppressions of leaks "s" and "v", and a script of SQL "q".
+ * "r" with something of most kinds, one with the clock of the machine "n", suppressions of leaks "s" and "v", and a script of SQL "q".
  */
 void tool_samples_put(void);
 

@@ -1,4 +1,9 @@
 typedef unsigned long size_t;
+#if defined(__x86_64__)
+typedef __float128 quad;
+#else
+typedef long double quad;
+#endif
 typedef __int128 big; typedef unsigned __int128 ubig;
 enum colour : unsigned char { RED, GREEN = 7, BLUE = 200 };
 enum class side { left = -1, right = 1 };
@@ -20,6 +25,18 @@ struct plain : point { int z; static int shared; void f(); };
 struct holder { owned o; };
 struct arrays { int grid[2][3]; point at[2]; };
 struct zero { int n; int rest[]; };
+struct made { made(int); made(double, const made &); int i; };
+struct defaulted { defaulted(const defaulted &) = default; ~defaulted() = default; int i; };
+struct moved { moved(moved &&); int i; };
+struct by_pointer { by_pointer(const by_pointer *); int i; };
+struct virtual_call { virtual void call(); int i; };
+template <class T> struct boxed { boxed(const boxed &); ~boxed(); T value; };
+struct part_of_class { owned parts[2]; };
+struct deep { struct { struct { struct { struct { struct { struct { struct { struct { int i; } a; } b; } c; } d; } e; } f; } g; } h; };
+struct many { char c[40]; int i[20]; };
+struct flexible { int n; struct { int a; } list[0]; };
+enum numbers { L0, L1 = 1 << 30, L2 = -5 }; enum class wide : unsigned long { top = 1ul << 63 };
+
 struct string_holder;
 template <class T> struct traits {}; template <class T> struct alloc {};
 namespace std { template <class C, class T = traits<C>, class A = alloc<C>> struct basic_string { C *_M_p; size_t _M_string_length; C room[16]; basic_string(const basic_string &); ~basic_string(); };
@@ -53,6 +70,12 @@ F int f_member(int plain::*m, void (plain::*f)(), int a) { return a; }
 F _Complex double f_complex(_Complex double c) { return c; }
 F bool f_null(std::nullptr_t n, string_holder *h) { return h != nullptr; }
 }
+F int f_made(made m, defaulted d, moved v, by_pointer p, virtual_call c) { return m.i; }
+F int f_boxed(boxed<int> b, boxed<boxed<char>> c, part_of_class p) { return b.value; }
+F int f_deep(deep d, many m, flexible f, zero z) { return m.i[0]; }
+F numbers f_large_enum(numbers l, wide w) { return l; }
+F quad f_quad(quad q, const char *const *const *t, const volatile char *v) { return q; }
+F int f_incomplete(struct unknown *u, struct unknown &v, void (*const table[3])(int)) { return 0; }
 F int f_refs(int &a, const point &p, large &&l, const string &s, view &v, double &d, int *&pp) { return a; }
 F int f_strings(string s, view v, const view &w, string_in i) { return v._M_len; }
 F int f_classes(base *b, derived &d, copied c, owned o, plain p, holder h) { return p.z; }
