@@ -33,7 +33,7 @@ static const char *const folders[] = {"trace", "trace/index", "trace/ust", "trac
                                       "trace/ust/uid/index"};
 #define NAME_COUNT   (sizeof names / sizeof names[0])
 #define FOLDER_COUNT (sizeof folders / sizeof folders[0])
-#define RUNS_MAX     6
+#define RUNS_MAX     4
 
 /* ---- Stubs for the sandbox, in which coverage could not be written ---- */
 

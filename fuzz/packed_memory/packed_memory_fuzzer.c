@@ -24,7 +24,7 @@
 #include "fuzz/support/scratch.h"
 #include "reader/exchange/packed/pack_trace.h"
 
-#define RUNS_MAX 24
+#define RUNS_MAX 16
 
 struct work {
     uint64_t (*call)(struct work *work); /* FAILING_NO_MEMORY: it has failed */

@@ -143,7 +143,7 @@ bool tbed_ctf_put_metadata(struct ctf *ctf)
 /* A zero ends a text, so none can be part of it. */
 void tbed_ctf_put_text(struct ctf *ctf, const char *text, size_t nbytes)
 {
-    const uint8_t *at = (const uint8_t *)text, *end = at + nbytes;
+    const uint8_t *at = (const uint8_t *)(nbytes > 0 ? text : ""), *end = at + nbytes;
     bool has_replaced = false;
     while (at < end) {
         size_t size = *at != 0 ? tbed_utf8_step(at, (size_t)(end - at)) : 0;
