@@ -6,6 +6,7 @@
  * are a few, also chooses the compression and the table.
  *
  * Mutator: trace
+ * Link with: -Wl,--wrap=dlopen
  *
  * SPDX-License-Identifier: MIT
  */
@@ -105,6 +106,36 @@ static void try_all(struct work *work, const struct failing_plan *plan)
     work->file_errno = 0;
 }
 
+/* ---- Libraries that are missing ---- */
+
+static bool has_no_libraries;
+
+void *__real_dlopen(const char *name, int flags);
+void *__wrap_dlopen(const char *name, int flags);
+void *__wrap_dlopen(const char *name, int flags)
+{
+    return has_no_libraries ? NULL : __real_dlopen(name, flags);
+}
+
+/* Without libzstd, folders of Parquet are compressed by gzip, unless Zstandard was asked for. */
+static void check_library(struct tbed_reader *reader)
+{
+    struct tbed_export_options options = {.size = sizeof options, .overwrite = true, .table = "info"};
+    const struct tbed_format *parquet = format_of_kind(TBED_FOREIGN_PARQUET),
+                             *csv = format_of_kind(TBED_FOREIGN_CSV);
+    const char *to = scratch_path("columns");
+    struct tbed_export_result result;
+    has_no_libraries = true;
+    REQUIRE(tbed_export(parquet, &reader, 1, to, &options, &result, NULL) == TBED_OK);
+    REQUIRE(take_files(scratch_path("columns")) == 1 && result.notes[TBED_EXPORT_NOTE_GZIP] == 1);
+    options.compression = TBED_COMPRESSION_ZSTD;
+    REQUIRE(tbed_export(parquet, &reader, 1, scratch_path("columns"), &options, NULL, NULL) ==
+            TBED_ERR_NO_LIBRARY);
+    REQUIRE(tbed_export(csv, &reader, 1, scratch_path("columns"), &options, NULL, NULL) ==
+            TBED_ERR_NO_LIBRARY);
+    has_no_libraries = false;
+}
+
 /* Options that a format does not have are refused. */
 static void check_refusals(struct tbed_reader *reader)
 {
@@ -174,6 +205,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     REQUIRE(export(&work, reader, scratch_path("columns")) == TBED_OK &&
             unlink(scratch_path("columns")) == 0);
     try_all(&work, &plan);
+    check_library(reader);
     check_refusals(reader);
     work.table = "nothing";
     REQUIRE(export(&work, reader, scratch_path("columns")) == TBED_ERR_ARGUMENT);

@@ -5,6 +5,8 @@
  * An input has all files of a folder, each as a byte that says which, its length in two bytes, and its content. The process
  * that reads them is not sandboxed here; babeltrace2's library may crash in it.
  *
+ * Link with: -Wl,--wrap=dlopen
+ *
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
@@ -48,6 +50,17 @@ void tbed_symbol_jail_close(int first)
 {
     REQUIRE(first > 3);
     failing_stop(); /* the process that reads has memory */
+}
+
+/* ---- Libraries that are missing ---- */
+
+static bool has_no_libraries;
+
+void *__real_dlopen(const char *name, int flags);
+void *__wrap_dlopen(const char *name, int flags);
+void *__wrap_dlopen(const char *name, int flags)
+{
+    return has_no_libraries ? NULL : __real_dlopen(name, flags);
 }
 
 /* ---- The folder ---- */
@@ -111,6 +124,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
         return 0;
     int fd = memfd_create("trace", MFD_CLOEXEC);
     REQUIRE(fd >= 0);
+    has_no_libraries = true;
+    REQUIRE(import_folder(fd, &report) == TBED_ERR_NO_LIBRARY && ftruncate(fd, 0) == 0);
+    has_no_libraries = false;
     enum tbed_status status = import_folder(fd, &report);
     REQUIRE(status == TBED_OK || status == TBED_ERR_NO_LIBRARY);
     if (status == TBED_OK) {

@@ -6,6 +6,7 @@
  * work.
  *
  * Mutator: trace
+ * Link with: -Wl,--wrap=dlopen
  *
  * SPDX-License-Identifier: MIT
  */
@@ -140,6 +141,28 @@ static uint64_t read_packed(struct work *work)
     return seen;
 }
 
+/* ---- Libraries that are missing ---- */
+
+static bool has_no_libraries;
+
+void *__real_dlopen(const char *name, int flags);
+void *__wrap_dlopen(const char *name, int flags);
+void *__wrap_dlopen(const char *name, int flags)
+{
+    return has_no_libraries ? NULL : __real_dlopen(name, flags);
+}
+
+/* Without libzstd nothing can be packed or unpacked. */
+static void check_library(struct work *work)
+{
+    static uint64_t (*const calls[])(struct work *) = {pack, unpack, read_packed};
+    work->file_errno = -1;
+    has_no_libraries = true;
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
+        REQUIRE(calls[i](work) == FAILING_NO_MEMORY);
+    has_no_libraries = false;
+}
+
 /* ---- Failures ---- */
 
 static void run_failing(void *context)
@@ -173,11 +196,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     REQUIRE(work.packed >= 0);
     scratch_folder();
     plan.run_count = 1 + plan.run_count % RUNS_MAX;
-    if (tbed_trace_pack(work.plain, work.packed, 1, &report, &error) == TBED_OK)
-        for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
-            work.call = calls[i];
-            try_all(&work, &plan);
-        }
+    bool is_packed = tbed_trace_pack(work.plain, work.packed, 1, &report, &error) == TBED_OK;
+    if (is_packed)
+        check_library(&work);
+    for (size_t i = 0; is_packed && i < sizeof calls / sizeof calls[0]; i++) {
+        work.call = calls[i];
+        try_all(&work, &plan);
+    }
     close(work.plain);
     close(work.packed);
     return 0;
