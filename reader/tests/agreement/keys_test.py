@@ -40,7 +40,7 @@ def read(path, label):
 
 def with_arguments(name):
     label, *arguments = name.split(oracle.SEPARATOR)
-    return label + "".join(f' arg{i}="{text}"' for i, text in enumerate(arguments))
+    return label + "".join(f" arg{i}={oracle.quoted(text)}" for i, text in enumerate(arguments))
 
 
 def thread_names(path):

@@ -109,12 +109,16 @@ def label_of(name):
 
 # ---- Traces ----
 
+def quoted(text):
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
 def arguments_of(event):
     """As ' name=value'; only numbers and texts."""
     text = ""
     for argument in event.get("args", []):
         name, value = argument["name"], argument["value"]
-        text += " " + (name + "=" if name is not None else "") + (f'"{value}"' if isinstance(value, str) else str(value))
+        text += " " + (name + "=" if name is not None else "") + (quoted(value) if isinstance(value, str) else str(value))
     return text
 
 
