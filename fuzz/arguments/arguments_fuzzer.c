@@ -5,7 +5,7 @@
  * "variable=TEXT" or "file=TEXT" sets defaults of options, where '|' ends a line of the text. "--complete" in place of the
  * command asks what can follow. 'record' and 'doctor' cannot start the program that they are given.
  *
- * Link with: -Wl,--wrap=fork,--wrap=dlclose
+ * Link with: -Wl,--wrap=fork
  *
  * SPDX-License-Identifier: MIT
  */
@@ -46,14 +46,6 @@ pid_t __wrap_fork(void)
         return __real_fork();
     errno = EAGAIN;
     return -1;
-}
-
-/* Libraries stay loaded: what 'doctor' loads keeps memory until the process ends, which is a leak if it is unloaded. */
-int __wrap_dlclose(void *library);
-int __wrap_dlclose(void *library)
-{
-    (void)library;
-    return 0;
 }
 
 /* ---- Commands ---- */

@@ -47,8 +47,8 @@ void walk_strings(struct tbed_reader *reader);
 void walk_records(struct tbed_reader *reader);
 void walk_events(struct tbed_reader *reader);
 
-/* Whether streams say when threads were off their processors: statistics leave those out, and the assembler does not. */
-bool has_off_cpu_streams(const struct tbed_reader *reader);
+/* Whether the stream says when threads were off their processors: statistics leave it out, and the assembler does not. */
+bool is_off_cpu_stream(const struct tbed_reader *reader, uint32_t number);
 
 /* Makes a file of one page with clock 3, in which 'content' follows the header of a block of 'kind', sealed or not. */
 #define ONE_BLOCK_PAGE_NBYTES 4096

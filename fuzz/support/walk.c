@@ -386,11 +386,11 @@ void walk_everything(struct tbed_reader *reader)
     check_counts(reader);
 }
 
-bool has_off_cpu_streams(const struct tbed_reader *reader)
+bool is_off_cpu_stream(const struct tbed_reader *reader, uint32_t number)
 {
     struct tbed_stream_info stream;
     bool found = false;
     for (size_t i = 0; !found && tbed_stream_get(reader, i, &stream); i++)
-        found = stream.kind == TBED_STREAM_OFF_CPU;
+        found = stream.stream == number && stream.kind == TBED_STREAM_OFF_CPU;
     return found;
 }

@@ -30,18 +30,19 @@ static uint32_t process_of(const struct tbed_reader *reader, uint32_t stream)
 static void note_counter(struct view_trace *trace, const struct tbed_event *event)
 {
     struct view_facts *facts = &trace->facts;
-    struct view_counter *counter = facts->counters, *end = counter + facts->counter_count;
-    while (counter != end && counter->id != event->id)
-        counter++;
-    bool is_new = counter == end;
-    if (!is_new && counter->stream == event->stream)
-        return;
+    size_t i = 0;
     if (facts->counters == NULL)
-        counter = facts->counters = calloc(COUNTERS_MAX, sizeof *facts->counters);
-    if (counter == NULL || (is_new && facts->counter_count == COUNTERS_MAX))
+        facts->counters = calloc(COUNTERS_MAX, sizeof *facts->counters);
+    if (facts->counters == NULL)
+        return;
+    while (i < facts->counter_count && facts->counters[i].id != event->id)
+        i++;
+    struct view_counter *counter = &facts->counters[i];
+    bool is_new = i == facts->counter_count;
+    if (is_new ? i == COUNTERS_MAX : counter->is_shared || counter->stream == event->stream)
         return;
     uint32_t process = process_of(trace->reader, event->stream);
-    bool is_shared = !is_new && (counter->is_shared || counter->process != process);
+    bool is_shared = !is_new && counter->process != process;
     *counter = (struct view_counter){event->id, event->stream, process, is_shared};
     facts->counter_count += is_new;
 }
