@@ -16,14 +16,15 @@ static bool argument_is_inline(const struct tbed_argument *argument)
     return argument->type == TBED_ARG_TEXT || argument->type == TBED_ARG_BYTES;
 }
 
-static size_t argument_nwords(const struct tbed_argument *argument)
+/* 64 bits, because a size of almost 4 GiB must not wrap around to a small one. */
+static uint64_t argument_nwords(const struct tbed_argument *argument)
 {
-    return argument_is_inline(argument) ? 1 + ((size_t)argument->nbytes + 7) / 8 : 2;
+    return argument_is_inline(argument) ? 1 + ((uint64_t)argument->nbytes + 7) / 8 : 2;
 }
 
-static size_t arguments_nwords(const struct tbed_argument *arguments, size_t count)
+static uint64_t arguments_nwords(const struct tbed_argument *arguments, size_t count)
 {
-    size_t nwords = 0;
+    uint64_t nwords = 0;
     for (size_t i = 0; i < count; i++)
         nwords += argument_nwords(&arguments[i]);
     return nwords;
@@ -49,9 +50,10 @@ static uint64_t *argument_put(uint64_t *to, const struct tbed_argument *argument
 bool tbed_extended_put(struct tbed_recorder *recorder, uint64_t tick,
                        const struct tbed_extended_event *record)
 {
-    size_t nwords = 2 + record->fixed_count + arguments_nwords(record->arguments, record->argument_count);
-    if (record->argument_count > ARGUMENT_COUNT_MAX || nwords > TBED_EXTENDED_NWORDS_MAX)
-        nwords = TBED_NWORDS_TOO_LARGE;
+    uint64_t all_nwords =
+        2 + record->fixed_count + arguments_nwords(record->arguments, record->argument_count);
+    bool is_too_large = record->argument_count > ARGUMENT_COUNT_MAX || all_nwords > TBED_EXTENDED_NWORDS_MAX;
+    size_t nwords = is_too_large ? TBED_NWORDS_TOO_LARGE : (size_t)all_nwords;
     uint64_t *at = tbed_recorder_room(recorder, nwords, tick);
     if (at == NULL)
         return false;

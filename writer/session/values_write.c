@@ -50,10 +50,10 @@ static const char *slot_text(uint64_t bits)
     return bits != 0 ? (const char *)(uintptr_t)bits : "(null)";
 }
 
-/* Fills the sizes of the texts; returns their sum. */
-static size_t texts_measure(uint64_t kinds, const uint64_t *slots, uint32_t *sizes)
+/* Fills the sizes of the texts; returns their sum, of 64 bits: texts of almost 4 GiB must not add up to a small one. */
+static uint64_t texts_measure(uint64_t kinds, const uint64_t *slots, uint32_t *sizes)
 {
-    size_t sum = 0;
+    uint64_t sum = 0;
     for (uint32_t types = (uint32_t)kinds; types != 0; types >>= 4) {
         uint64_t bits = *slots++;
         size_t nbytes;
@@ -91,10 +91,10 @@ void tbed_slots_record(uint32_t id, uint64_t head, uint64_t fixed, bool is_begin
 {
     struct tbed_recorder *recorder = tbed_thread_self.recorder;
     uint32_t sizes[TBED_VALUES_MAX];
-    size_t nbytes = TBED_KINDS_NBYTES(kinds) + texts_measure(kinds, slots, sizes);
-    size_t first = fixed != 0 ? 3 : 2, nwords = first + (nbytes + 7) / 8;
-    if (nwords > TBED_EXTENDED_NWORDS_MAX)
-        nwords = TBED_NWORDS_TOO_LARGE;
+    uint64_t nbytes = TBED_KINDS_NBYTES(kinds) + texts_measure(kinds, slots, sizes);
+    size_t first = fixed != 0 ? 3 : 2;
+    uint64_t all_nwords = first + (nbytes + 7) / 8;
+    size_t nwords = all_nwords > TBED_EXTENDED_NWORDS_MAX ? TBED_NWORDS_TOO_LARGE : (size_t)all_nwords;
     recorder = tbed_recorder_entered(recorder);
     if (recorder == NULL)
         return;

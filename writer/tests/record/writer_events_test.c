@@ -268,6 +268,11 @@ static void a_record_may_fill_a_block_and_no_more(void **state)
     uint64_t before = tbed_writer_drop_count(writer, TBED_DROP_TOO_LARGE);
     tbed_instant_record_args(recorder, 1, many, 256);
     assert_int_equal(tbed_writer_drop_count(writer, TBED_DROP_TOO_LARGE), before + 1);
+    for (size_t i = 0; i < 8; i++) /* together 2^32 words */
+        many[i] = (struct tbed_argument){
+            .type = TBED_ARG_TEXT, .name_id = TBED_ID_INVALID, .nbytes = UINT32_MAX - 7, .value.text = text};
+    tbed_instant_record_args(recorder, 1, many, 8);
+    assert_int_equal(tbed_writer_drop_count(writer, TBED_DROP_TOO_LARGE), before + 2);
     tbed_writer_close(writer);
     struct tbed_reader *reader = test_reader_open(path, true);
     size_t count, messages = 0;
@@ -302,12 +307,33 @@ static void a_record_has_255_arguments_at_most(void **state)
     tbed_reader_close(reader);
 }
 
+/* The values of a macro, whose texts have almost 4 GiB each: together 4 bytes more than a multiple of 4 GiB. */
+static void texts_of_a_macro_do_not_add_up_to_a_short_one(void **state)
+{
+    const struct tbed_argument value = {
+        .type = TBED_ARG_TEXT, .nbytes = UINT32_MAX - 1, .value.text = "much shorter"};
+    uint64_t kinds = tbed_kinds_join(tbed_kind_of(value, 0), tbed_kind_of(value, 1));
+    uint64_t slots[TBED_SLOTS_MAX];
+    const char *path = test_path("macro.tbed");
+    (void)state;
+    tbed_slots_put(tbed_slots_put(slots, value), value);
+    assert_int_equal(tbed_start(path, NULL), TBED_OK);
+    TBED_INSTANT("first");
+    tbed_slots_record(TBED_ID_INVALID, tbed_message_head(TBED_SEVERITY_ERROR, kinds), 0, false, kinds, slots);
+    assert_int_equal(tbed_writer_drop_count(tbed_default_writer(), TBED_DROP_TOO_LARGE), 1);
+    tbed_stop();
+    struct tbed_reader *reader = test_reader_open(path, true);
+    assert_int_equal(test_drop_count(reader), 1);
+    tbed_reader_close(reader);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_recorded_comes_back_in_its_words),
         cmocka_unit_test(a_record_may_fill_a_block_and_no_more),
         cmocka_unit_test(a_record_has_255_arguments_at_most),
+        cmocka_unit_test(texts_of_a_macro_do_not_add_up_to_a_short_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
