@@ -26,6 +26,7 @@
 #include <string.h>
 
 #define TBED_HASHMAP_BITS_MIN 4u
+#define TBED_HASHMAP_BITS_MAX (8 * sizeof(size_t) - 2) /* so many slots never fit into memory */
 #define TBED_HASHMAP_INLINE   static inline __attribute__((always_inline))
 
 struct tbed_hashmap { /* zeroed: empty */
@@ -158,9 +159,9 @@ __attribute__((noinline, unused)) static bool tbed_hashmap_grow(struct tbed_hash
     struct tbed_hashmap larger = {.count = map->count, .bits = TBED_HASHMAP_BITS_MIN};
     if (map->slots != NULL && map->bits > larger.bits)
         larger.bits = map->bits;
-    while (larger.bits < 62 && ((size_t)1 << larger.bits) / 8 * 5 < map->count + more)
+    while (larger.bits < TBED_HASHMAP_BITS_MAX && ((size_t)1 << larger.bits) / 8 * 5 < map->count + more)
         larger.bits++;
-    if (larger.bits == 62 || ((size_t)1 << larger.bits) > SIZE_MAX / 2 / slot_nbytes)
+    if (larger.bits == TBED_HASHMAP_BITS_MAX || ((size_t)1 << larger.bits) > SIZE_MAX / 2 / slot_nbytes)
         return false;
     larger.slots = calloc((size_t)1 << larger.bits, slot_nbytes);
     if (larger.slots == NULL)
