@@ -3,11 +3,12 @@
  *
  * They do so during the reader's fstat(); writer/tests/models/live_model_test.c covers all other moments.
  *
- * Link with: -Wl,--wrap=fstat
+ * Link with: -Wl,--wrap=fstat,--wrap=fstat64
  *
  * SPDX-License-Identifier: MIT
  */
 #include "writer/tests/support.h"
+#include "writer/tests/wrapped.h"
 
 #include <sys/stat.h>
 

@@ -2,13 +2,14 @@
  * A process without memory for a session: every call is harmless, nothing is started, and all works as soon as there is
  * memory. And an old trace that cannot be replaced, or that another process replaces at the same time.
  *
- * Link with: -Wl,--wrap=mmap,--wrap=madvise,--wrap=unlink,--wrap=lstat
+ * Link with: -Wl,--wrap=mmap,--wrap=mmap64,--wrap=madvise,--wrap=unlink,--wrap=lstat,--wrap=lstat64
  *
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
 #include "writer/session/start_file.h"
 #include "writer/tests/support.h"
+#include "writer/tests/wrapped.h"
 
 #include <errno.h>
 #include <stdlib.h>
