@@ -48,8 +48,8 @@ LEFT_OUT = {
     "is about the kernel or the C library of this machine": r"/proc/|RTLD_NEXT|preload|symbols|sigaltstack",
     "maps a terabyte, which qemu cannot": r"UINT64_C\(1\) << 40",
     "opens many traces, and qemu needs gigabytes for their maps, or minutes":
-        r"differences_test|/(exchange_memory|profile_reference|tables_orders_threads|logfile_threads|writer_failing_calls|"
-        r"writer_recover|writer_rotate_threads|writer_threads)_test",
+        r"differences_test|/(exchange_memory|profile_reference|tables_orders_threads|logfile_threads|session_threads|"
+        r"writer_failing_calls|writer_recover|writer_rotate_threads|writer_threads)_test",
 }
 LEFT_OUT_32 = {"needs integers of 128 bits, which only 64-bit machines have": r"__int128"}
 TEST_SECONDS_MAX = 600
