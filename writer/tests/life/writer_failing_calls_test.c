@@ -4,7 +4,8 @@
  *
  * Link with: -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=mmap,--wrap=open,--wrap=fstat,--wrap=ftruncate
  * Link with: -Wl,--wrap=fallocate,--wrap=flock,--wrap=linkat,--wrap=pread,--wrap=madvise,--wrap=msync
- * Link with: -Wl,--wrap=fcntl
+ * Link with: -Wl,--wrap=fcntl,--wrap=fcntl64,--wrap=mmap64,--wrap=open64,--wrap=fstat64,--wrap=ftruncate64
+ * Link with: -Wl,--wrap=fallocate64,--wrap=pread64
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,6 +22,7 @@
 
 #include "format/block.h"
 #include "writer/tests/support.h"
+#include "writer/tests/wrapped.h"
 
 /* ---- Injected failures ---- */
 
