@@ -80,10 +80,11 @@ static void percentile_step(sqlite3_context *context, int count, sqlite3_value *
     add(context, sample, values[0]);
 }
 
-/* The index of the percentile among sorted values. */
+/* The index of the percentile among sorted values. Not computed in registers, which may have more bits than a double. */
 static size_t rank_of(const struct sample *sample)
 {
-    double rank = ceil(sample->percent / 100 * (double)sample->count);
+    volatile double share = sample->percent / 100, wanted = share * (double)sample->count;
+    double rank = ceil(wanted);
     return rank < 1 ? 0 : rank > (double)sample->count ? sample->count - 1 : (size_t)rank - 1;
 }
 

@@ -7,6 +7,7 @@
 #include "format/base/sized.h"
 #include "reader/analysis/compare/run_shift.h"
 #include "reader/analysis/compare/two_samples.h"
+#include "reader/analysis/sums/histogram.h"
 #include <tracebed/compare.h>
 
 #include <math.h>
@@ -111,9 +112,9 @@ static double median_ratio(const struct pair *pair)
 
 static uint64_t percentile(const struct tbed_durations *durations, double count, double part)
 {
-    double seen = 0;
+    uint64_t rank = tbed_percentile_rank((uint64_t)count, part), seen = 0;
     for (size_t i = 0; i < durations->count; i++)
-        if ((seen += (double)durations->counts[i].count) >= part * count)
+        if ((seen += durations->counts[i].count) >= rank)
             return durations->counts[i].ticks;
     return 0;
 }

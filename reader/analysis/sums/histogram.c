@@ -328,10 +328,8 @@ bool tbed_histogram_next(const struct tbed_histogram *histogram, unsigned *at, u
 unsigned tbed_histogram_percentile_bucket(const struct tbed_histogram *histogram, uint64_t count,
                                           double fraction)
 {
-    double wanted = (double)count * fraction;
-    uint64_t rank = (uint64_t)wanted, seen = 0;
+    uint64_t rank = tbed_percentile_rank(count, fraction), seen = 0;
     unsigned found = 0;
-    rank += (double)rank < wanted || rank == 0; /* round up: the rank-th smallest, from 1 */
     for (unsigned i = 0; i < entry_count(histogram) && seen < rank; i++) {
         unsigned bucket;
         uint64_t here = entry_get(histogram, i, &bucket);

@@ -77,6 +77,17 @@ bool tbed_histogram_merge(struct tbed_histograms *all, struct tbed_histogram *in
                           struct tbed_histogram *from);
 
 /*
+ * How many of 'count' values are at or below the percentile: the fraction of them, rounded up, and 1 at least. The product is
+ * stored, because a register of 32-bit x86 has more bits than a double: there, 0.9 of 100 would be more than 90.
+ */
+static inline uint64_t tbed_percentile_rank(uint64_t count, double fraction)
+{
+    volatile double wanted = (double)count * fraction;
+    uint64_t rank = (uint64_t)wanted;
+    return rank + ((double)rank < wanted || rank == 0);
+}
+
+/*
  * The value that a 'fraction' (0 … 1) of all values are at or below; 'count' is the number of values added.
  */
 uint64_t tbed_histogram_percentile(const struct tbed_histogram *histogram, uint64_t count, double fraction);

@@ -5,6 +5,7 @@
  */
 #include "reader/analysis/shared/counts.h"
 #include "reader/analysis/statistics/statistics_rows.h"
+#include "reader/analysis/sums/histogram.h"
 #include "reader/core/base/number_text.h"
 
 #include <stdlib.h>
@@ -246,9 +247,7 @@ static int compare_durations(const void *left, const void *right)
 static uint64_t percentile(const struct named_duration *durations, size_t count, uint64_t all,
                            double fraction)
 {
-    double wanted = (double)all * fraction;
-    uint64_t rank = (uint64_t)wanted, seen = 0, found = 0;
-    rank += (double)rank < wanted || rank == 0;
+    uint64_t rank = tbed_percentile_rank(all, fraction), seen = 0, found = 0;
     for (size_t i = 0; i < count && seen < rank; i++) {
         seen += durations[i].duration.count;
         found = durations[i].duration.ticks;

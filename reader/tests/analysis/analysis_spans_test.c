@@ -94,7 +94,7 @@ static void oracle_free(struct oracle *oracle)
 
 static void expect_percentile(const struct oracle_row *expected, double fraction, uint64_t found)
 {
-    double wanted = (double)expected->count * fraction;
+    volatile double wanted = (double)expected->count * fraction; /* a register may have more bits */
     uint64_t rank = (uint64_t)wanted;
     rank += (double)rank < wanted || rank == 0;
     double exact = (double)expected->durations[rank - 1];
