@@ -72,6 +72,8 @@ void tbed_symbol_jail_limit_time(unsigned seconds)
 #define OWN_ARCHITECTURE AUDIT_ARCH_X86_64
 #elif defined(__aarch64__)
 #define OWN_ARCHITECTURE AUDIT_ARCH_AARCH64
+#elif defined(__i386__)
+#define OWN_ARCHITECTURE AUDIT_ARCH_I386
 #endif
 
 /* ---- Opening files ---- */
@@ -88,6 +90,9 @@ void tbed_symbol_jail_limit_time(unsigned seconds)
 #elif defined(__aarch64__)
 #define RESULT(context)       ((context)->uc_mcontext.regs[0])
 #define PATH(context, number) ((context)->uc_mcontext.regs[1])
+#elif defined(__i386__)
+#define RESULT(context)       ((context)->uc_mcontext.gregs[REG_EAX])
+#define PATH(context, number) ((context)->uc_mcontext.gregs[(number) == __NR_open ? REG_EBX : REG_ECX])
 #endif
 
 #ifdef RESULT
@@ -155,6 +160,11 @@ static void deny_calls(void)
         DENY(mkdirat),
         DENY(truncate),
         DENY(io_uring_setup),
+#ifdef __NR_socketcall
+        DENY(socketcall),
+        DENY(truncate64),
+        DENY(chown32),
+#endif
 #ifdef __NR_open
         DENY(creat),
         DENY(unlink),
