@@ -14,7 +14,7 @@
 #include "writer/file/file_guard.h"
 
 #define MAP_NBYTES_MIN ((size_t)64 << 20)
-#define MAP_NBYTES_MAX (SIZE_MAX / 4) /* 1 GiB where an address has 32 bits */
+#define MAP_NBYTES_MAX (SIZE_MAX / 4 + 1) /* 1 GiB where an address has 32 bits */
 
 /* Kept out of core dumps, and faulted in page by page without neighbours: a small process touches few pages. */
 static void advise_few(void *map, size_t nbytes)
