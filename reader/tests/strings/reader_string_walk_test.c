@@ -158,7 +158,7 @@ static void impossible_budget_is_refused(void **state)
     struct table table;
     struct tbed_string_walk *walk = NULL;
     struct tbed_event_parts *parts = NULL;
-    struct tbed_string_budget deep = {.size = sizeof deep, .depth = 65}, small = {.size = 4};
+    struct tbed_string_budget deep = {.size = sizeof deep, .depth = 65}, small = {.size = sizeof(size_t) / 2};
     uint64_t nbytes;
     bool equal;
     (void)state;

@@ -52,7 +52,7 @@ static void pages_are_zeroed_and_given_back(void **state)
     assert_false(is_mapped(pages));
     assert_false(is_mapped(pages + (size_t)2 * 4096));
     tbed_pages_free(NULL, 4096);
-    assert_null(tbed_pages_alloc(SIZE_MAX / 2));
+    assert_null(tbed_pages_alloc(SIZE_MAX / 4096 * 4096));
 }
 
 /* In a child: the reserve is taken from for good. Returns a line number if something is wrong. */

@@ -60,12 +60,18 @@ static bool guard(volatile uint8_t *map)
     return tbed_guard_add(&(struct tbed_guarded){(uint8_t *)map, NBYTES, WINDOW, (bool *)&is_lost, NULL});
 }
 
+#ifdef SYS_mmap2 /* with 64-bit offsets on 32-bit machines */
+#define MMAP_CALL SYS_mmap2
+#else
+#define MMAP_CALL SYS_mmap
+#endif
+
 /* Makes mmap() of this size fail, or of any size if it is 0. */
 static bool refuse_mapping(uint32_t nbytes)
 {
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 3),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MMAP_CALL, 0, 3),
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
         BPF_JUMP(BPF_JMP | (nbytes == 0 ? BPF_JGE : BPF_JEQ) | BPF_K, nbytes, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOMEM),
