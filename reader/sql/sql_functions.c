@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "reader/core/base/number_text.h"
 #include "reader/sql/sql_inside.h"
 
 #ifdef SQL_IS_BUILT
@@ -80,11 +81,11 @@ static void percentile_step(sqlite3_context *context, int count, sqlite3_value *
     add(context, sample, values[0]);
 }
 
-/* The index of the percentile among sorted values. Not computed in registers, which may have more bits than a double. */
+/* The index of the percentile among sorted values. */
 static size_t rank_of(const struct sample *sample)
 {
-    volatile double share = sample->percent / 100, wanted = share * (double)sample->count;
-    double rank = ceil(wanted);
+    double share = tbed_as_double(sample->percent / 100);
+    double rank = ceil(tbed_as_double(share * (double)sample->count));
     return rank < 1 ? 0 : rank > (double)sample->count ? sample->count - 1 : (size_t)rank - 1;
 }
 

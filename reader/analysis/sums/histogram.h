@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "reader/core/base/number_text.h"
+
 #define TBED_HISTOGRAM_SUB_BITS 6
 #define TBED_HISTOGRAM_SUBS     (1u << TBED_HISTOGRAM_SUB_BITS)
 /* Octave 0 holds 0 … 63 exactly; octave n > 0 holds [2^(n+5), 2^(n+6)). */
@@ -77,12 +79,12 @@ bool tbed_histogram_merge(struct tbed_histograms *all, struct tbed_histogram *in
                           struct tbed_histogram *from);
 
 /*
- * How many of 'count' values are at or below the percentile: the fraction of them, rounded up, and 1 at least. The product is
- * stored, because a register of 32-bit x86 has more bits than a double: there, 0.9 of 100 would be more than 90.
+ * How many of 'count' values are at or below the percentile: the fraction of them, rounded up, and 1 at least. 0.9 of 100 is 90
+ * as a double, and more in a register that has more bits.
  */
 static inline uint64_t tbed_percentile_rank(uint64_t count, double fraction)
 {
-    volatile double wanted = (double)count * fraction;
+    double wanted = tbed_as_double((double)count * fraction);
     uint64_t rank = (uint64_t)wanted;
     return rank + ((double)rank < wanted || rank == 0);
 }

@@ -6,6 +6,7 @@
 #ifndef TRACEBED_NUMBER_TEXT_H
 #define TRACEBED_NUMBER_TEXT_H
 
+#include <float.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,6 +14,17 @@
 size_t tbed_format_u64(char *out, uint64_t value);
 /* The same with a sign, at most 20 bytes. */
 size_t tbed_format_i64(char *out, int64_t value);
+
+/* The value as a double. In a register of 32-bit x86 it has more bits, and what follows would not be what it is elsewhere. */
+static inline double tbed_as_double(double value)
+{
+#if FLT_EVAL_METHOD == 2
+    volatile double stored = value;
+    return stored;
+#else
+    return value;
+#endif
+}
 
 /* The nearest integer: 0 below its range and for NaN, UINT64_MAX above. */
 static inline uint64_t tbed_round_u64(double value)

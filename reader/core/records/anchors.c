@@ -5,6 +5,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "reader/core/base/number_text.h"
 #include "reader/core/base/wide.h"
 #include "reader/core/file/reader_state.h"
 #include "reader/core/records/metadata.h"
@@ -189,9 +190,11 @@ double tbed_tick_span_to_ns(const struct tbed_reader *reader, uint64_t ticks)
     if (reader->header.clock == TBED_CLOCK_USER)
         return (double)ticks;
     if (last != anchors)
-        return (double)ticks * (double)(last->monotonic_ns - anchors->monotonic_ns) /
-               (double)(last->ticks - anchors->ticks);
-    return (double)ticks * NS_PER_S / (double)reader->header.ticks_per_second;
+        return tbed_as_double(tbed_as_double(tbed_as_double((double)ticks) *
+                                             (double)(last->monotonic_ns - anchors->monotonic_ns)) /
+                              (double)(last->ticks - anchors->ticks));
+    double product = tbed_as_double(tbed_as_double((double)ticks) * NS_PER_S);
+    return tbed_as_double(product / (double)reader->header.ticks_per_second);
 }
 
 enum tbed_status tbed_ticks_to_realtime_ns(const struct tbed_reader *reader, uint64_t tick, int64_t *ns_ret)
