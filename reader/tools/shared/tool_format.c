@@ -139,6 +139,22 @@ const char *tool_format_ticks(char buffer[32], const struct tbed_reader *reader,
                             tbed_tick_span_to_ns(reader, info->resolution_ticks));
 }
 
+/* In UTC, by the calendar that has been in use since 1582, for seconds that a time_t of 32 bits cannot hold. */
+static void break_down(int64_t seconds, struct tm *utc)
+{
+    int64_t days = seconds / 86400 - (seconds % 86400 < 0), of_day = seconds - days * 86400;
+    days += 719468; /* since March 1 of the year 0, so that a leap day is the last of its year */
+    int64_t era = (days >= 0 ? days : days - 146096) / 146097, of_era = days - era * 146097;
+    int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    int64_t of_year = of_era - (365 * year + year / 4 - year / 100), month = (5 * of_year + 2) / 153;
+    *utc = (struct tm){.tm_sec = (int)(of_day % 60),
+                       .tm_min = (int)(of_day / 60 % 60),
+                       .tm_hour = (int)(of_day / 3600),
+                       .tm_mday = (int)(of_year - (153 * month + 2) / 5) + 1,
+                       .tm_mon = (int)(month + 2) % 12,
+                       .tm_year = (int)(era * 400 + year + (month > 9) - 1900)};
+}
+
 const char *tool_format_wall(char buffer[48], int64_t realtime_ns)
 {
     int64_t seconds = realtime_ns / 1000000000, ns = realtime_ns % 1000000000;
@@ -146,10 +162,10 @@ const char *tool_format_wall(char buffer[48], int64_t realtime_ns)
         ns += 1000000000;
         seconds--;
     }
-    time_t time = seconds;
+    time_t time = (time_t)seconds;
     struct tm local;
-    if (localtime_r(&time, &local) == NULL)
-        memset(&local, 0, sizeof local);
+    if (time != seconds || localtime_r(&time, &local) == NULL)
+        break_down(seconds, &local);
     char date[24];
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &local);
     unsigned offset = (unsigned)(labs(local.tm_gmtoff) / 60) % 1440;
