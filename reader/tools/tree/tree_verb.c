@@ -134,8 +134,7 @@ static int parse(int argc, char **argv, struct tree *tree)
 
 #define NAME_COLUMNS 32 /* on a terminal, figures that leave less for the name are not shown */
 
-static const int figure_widths[] = {10, 9, 11,
-                                    11}; /* with the space before each: total, of all, self, count */
+static const int figure_widths[] = {10, 8, 10, 10}; /* total, of all, self, count; a space is between them */
 #define FIGURE_COUNT (sizeof figure_widths / sizeof figure_widths[0])
 
 /* Prints the figures that the terminal has room for, and at least the first. Returns their width. */
@@ -144,8 +143,8 @@ static int print_figures(const char *const figures[FIGURE_COUNT])
     size_t width = tool_terminal_width();
     int used = 0;
     for (size_t i = 0; i < FIGURE_COUNT; i++)
-        if (i == 0 || width == 0 || (size_t)(used + figure_widths[i]) + NAME_COLUMNS <= width)
-            used += printf("%*s", figure_widths[i], figures[i]);
+        if (i == 0 || width == 0 || (size_t)(used + 1 + figure_widths[i]) + NAME_COLUMNS <= width)
+            used += printf("%s%*s", i > 0 ? " " : "", figure_widths[i], figures[i]);
         else
             break;
     return used;
