@@ -446,7 +446,8 @@ def key(profile, id_):
     if not text:
         return "<unknown>" if text is None else "<parse error>"
     label, *arguments = text.split(SEPARATOR)
-    return label + "".join(' arg%d="%s"' % (i, argument) for i, argument in enumerate(arguments))
+    quoted = [argument.replace("\\", "\\\\").replace('"', '\\"') for argument in arguments]
+    return label + "".join(' arg%d="%s"' % (i, argument) for i, argument in enumerate(quoted))
 
 
 def summary(profile, row_of=Profile.label):

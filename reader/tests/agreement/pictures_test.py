@@ -238,11 +238,16 @@ def draws(test):
     return case
 
 
-def draw(*words):
-    """The bytes of a picture of an intact trace."""
+def draw(*words, told=b""):
+    """The bytes of a picture of an intact trace. 'told': what is said besides."""
     done = run("--png", "-", *words)
-    need(done.returncode == 0 and done.stderr == b"", f"{words}: exit status {done.returncode}\n{done.stderr.decode()}")
+    need(done.returncode == 0 and done.stderr == told, f"{words}: exit status {done.returncode}\n{done.stderr.decode()}")
     return done.stdout
+
+
+def told_by_report(*words):
+    """Which categories and names nothing has."""
+    return subprocess.run([cases.TRACEBED, "report", *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True).stderr
 
 
 def info_of(path):
@@ -276,7 +281,7 @@ def check_part(chance, path, part):
     for number, spans in facts.streams.items():
         words = [f"--stream={number}", f"--width={width}", "--height=8192", f"--depth={depth}",
                  *(["--dark"] if is_dark else []), *options, path]
-        picture = Picture(draw(*words))
+        picture = Picture(draw(*words, told=told_by_report(f"--stream={number}", *options, path)))
         need(picture.width == width, f"{words}: {picture.width} pixels wide")
         if spans:
             track = Track(picture, is_dark, info["first_tick"], info["last_tick"], part.begin, part.end)

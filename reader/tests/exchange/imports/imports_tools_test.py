@@ -138,8 +138,8 @@ def test_uftrace_arguments(folder):
     record(folder, ["-pg"], "-A", "fib@arg1/i32", "-R", "fib@retval/i32", "-A", "greet@arg1/s,arg2", "-R", "greet@retval/s")
     check_sums(folder)
     dump = output_of(folder, cases.TRACEBED, "dump", "data")
-    need('greet arg1="a "name"" arg2=-3' in dump, "the arguments of greet() are those of the call")
-    need('end          greet retval="a "name""' in dump, "so is its value")
+    need('greet arg1="a \\"name\\"" arg2=-3' in dump, "the arguments of greet() are those of the call")
+    need('end          greet retval="a \\"name\\""' in dump, "so is its value")
     need("fib arg1=12" in dump and "fib retval=144" in dump, "fib(12) is 144")
 
 
@@ -177,7 +177,7 @@ def test_babeltrace(folder):
     output_of(folder, cases.TRACEBED, "import", FOLDER / "golden.ctf", "-o", "golden.tbed")
     dump = output_of(folder, cases.TRACEBED, "dump", "golden.tbed")
     need(sum(wanted.values()) == len(dump.splitlines()), f"{wanted}\n{dump}")
-    for text in ("app+0x10", 'app:frame number=1 what="quote " and é"', "error: bad"):
+    for text in ("app+0x10", 'app:frame number=1 what="quote \\" and é"', "error: bad"):
         need(text in dump, f"{text}: not in\n{dump}")
 
 
