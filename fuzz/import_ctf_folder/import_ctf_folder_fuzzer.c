@@ -69,16 +69,7 @@ static void unpack(const uint8_t *data, size_t nbytes)
 {
     for (size_t i = 0; i < FOLDER_COUNT; i++)
         mkdir(scratch_path(folders[i]), 0700);
-    for (size_t i = 0; i < NAME_COUNT; i++)
-        unlink(scratch_path(names[i]));
-    for (size_t at = 0; nbytes - at >= 3;) {
-        size_t length = data[at + 1] | (size_t)data[at + 2] << 8;
-        const char *name = names[data[at] % NAME_COUNT];
-        at += 3;
-        length = length < nbytes - at ? length : nbytes - at;
-        scratch_put(scratch_path(name), data + at, length);
-        at += length;
-    }
+    scratch_unpack(names, NAME_COUNT, data, nbytes);
 }
 
 static enum tbed_status import_folder(int fd, struct tbed_import_report *report)

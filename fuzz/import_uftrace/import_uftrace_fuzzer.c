@@ -6,8 +6,6 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include <unistd.h>
-
 #include "fuzz/support/failing.h"
 #include "fuzz/support/fuzz.h"
 #include "fuzz/support/imported.h"
@@ -17,20 +15,6 @@ static const char *const names[] = {"info",      "task.txt", "1.dat", "2.dat",
                                     "sid-1.map", "a.sym",    "a.dbg", "perf-cpu0.dat"};
 #define RUNS_MAX   200
 #define NAME_COUNT (sizeof names / sizeof names[0])
-
-static void unpack(const uint8_t *data, size_t nbytes)
-{
-    for (size_t i = 0; i < NAME_COUNT; i++)
-        unlink(scratch_path(names[i]));
-    for (size_t at = 0; nbytes - at >= 3;) {
-        size_t length = data[at + 1] | (size_t)data[at + 2] << 8;
-        const char *name = names[data[at] % NAME_COUNT];
-        at += 3;
-        length = length < nbytes - at ? length : nbytes - at;
-        scratch_put(scratch_path(name), data + at, length);
-        at += length;
-    }
-}
 
 static void import_failing(void *given)
 {
@@ -56,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     struct tbed_reader *reader;
     struct tbed_error error;
     const char *folder = scratch_folder(); /* also sets where imports are stored */
-    unpack(data, nbytes);
+    scratch_unpack(names, NAME_COUNT, data, nbytes);
     const struct tbed_format *format = tbed_format_of_file(folder);
     if (format == NULL)
         return 0;

@@ -49,3 +49,17 @@ void scratch_put(const char *path, const void *bytes, size_t nbytes)
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     REQUIRE(fd >= 0 && (nbytes == 0 || write(fd, bytes, nbytes) == (ssize_t)nbytes) && close(fd) == 0);
 }
+
+void scratch_unpack(const char *const *names, size_t name_count, const uint8_t *data, size_t nbytes)
+{
+    for (size_t i = 0; i < name_count; i++)
+        unlink(scratch_path(names[i]));
+    for (size_t at = 0; nbytes - at >= 3;) {
+        size_t length = data[at + 1] | (size_t)data[at + 2] << 8;
+        const char *name = names[data[at] % name_count];
+        at += 3;
+        length = length < nbytes - at ? length : nbytes - at;
+        scratch_put(scratch_path(name), data + at, length);
+        at += length;
+    }
+}

@@ -49,7 +49,7 @@ static void put_text(struct tbed_text *to, const char *name, size_t number, cons
 
 static void put_spans(struct html_trace *trace, const struct html_spans *spans, struct tbed_text *to)
 {
-    struct tbed_text text = {0}, names = {0};
+    struct tbed_text text = {0};
     char head[192];
     for (size_t i = 0; i < spans->id_count; i++)
         html_trace_note(trace, spans->ids[i]);
@@ -63,7 +63,6 @@ static void put_spans(struct html_trace *trace, const struct html_spans *spans, 
     put_text(to, "names", trace->number, &text);
     put_block(to, "spans", trace->number, &spans->packed);
     free(text.bytes);
-    free(names.bytes);
 }
 
 /* Adds spans until the file is as large as it may be. Their names come on top, so the first attempt may be too large. */
