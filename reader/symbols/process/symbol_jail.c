@@ -101,6 +101,7 @@ static void open_for_library(int number, siginfo_t *info, void *given)
     ucontext_t *context = given;
     int fd = -1, own_errno = errno;
     (void)number;
+    (void)info; /* not every machine needs it */
     const char *path = (const char *)(uintptr_t)PATH(context, info->si_syscall);
     enum tbed_status status = tbed_regular_open(path, &fd);
     int failure = status == TBED_ERR_OPEN ? errno : EACCES;
