@@ -112,8 +112,8 @@ static double number_of(const struct tbed_argument *value)
 }
 
 /*
- * The mean is exact but for what the order of the sum changes, and its precision, which is higher in the registers of some
- * machines: two sums of n values differ by less than n epsilons of the sum of their magnitudes.
+ * The test and the product may add in different orders, and some machines add with more bits. Two such sums of n values differ
+ * by less than n epsilons of the sum of their magnitudes, and so the means differ a little.
  */
 static void expect_column(const struct oracle *oracle, const struct question *question, uint32_t id,
                           uint64_t column, uint64_t column_ticks, const struct tbed_mark_values *found)
