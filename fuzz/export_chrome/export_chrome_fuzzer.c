@@ -24,8 +24,8 @@ struct text {
     size_t nbytes;
 };
 
-static struct text export(struct tbed_reader *const *readers, size_t count,
-                          const struct tbed_chrome_options *options, struct tbed_chrome_report *report)
+static struct text make_export(struct tbed_reader *const *readers, size_t count,
+                               const struct tbed_chrome_options *options, struct tbed_chrome_report *report)
 {
     struct text text = {0};
     FILE *out = open_memstream(&text.bytes, &text.nbytes);
@@ -38,7 +38,7 @@ static struct text export(struct tbed_reader *const *readers, size_t count,
 static void check(struct tbed_reader *const *readers, size_t count, const struct tbed_chrome_options *options)
 {
     struct tbed_chrome_report report;
-    struct text text = export(readers, count, options, &report);
+    struct text text = make_export(readers, count, options, &report);
     REQUIRE(report.open_count <= report.event_count && report.inverted_count <= report.event_count);
     REQUIRE(report.clipped_count <= report.event_count);
     free(text.bytes);
@@ -46,7 +46,7 @@ static void check(struct tbed_reader *const *readers, size_t count, const struct
 
 static void check_narrow(struct tbed_reader *reader, size_t room, int write_errno, bool is_buffered)
 {
-    struct text text = export(&reader, 1, NULL, NULL);
+    struct text text = make_export(&reader, 1, NULL, NULL);
     struct narrow_stream stream = {.room = room % text.nbytes, .write_errno = write_errno};
     struct tbed_error error = {.status = TBED_OK};
     FILE *out = narrow_stream_open(&stream, is_buffered);

@@ -62,18 +62,23 @@ static unsigned take_files(const char *path)
 
 /* ---- Exports ---- */
 
-static enum tbed_status export(const struct work *work, struct tbed_reader *reader, const char *to) {
-    struct tbed_reader *readers[] = {reader, reader}; struct tbed_export_result result;
-    struct tbed_error error = {.status = TBED_OK}; bool is_parquet = work->kind == TBED_FOREIGN_PARQUET;
+static enum tbed_status make_export(const struct work *work, struct tbed_reader *reader, const char *to)
+{
+    struct tbed_reader *readers[] = {reader, reader};
+    struct tbed_export_result result;
+    struct tbed_error error = {.status = TBED_OK};
+    bool is_parquet = work->kind == TBED_FOREIGN_PARQUET;
     struct tbed_export_options options = {.size = sizeof options, .overwrite = true, .thread_count = 1};
-    if (work->kind != TBED_FOREIGN_CTF){options.compression = work->compression;
-                                        options.table = is_parquet || work->table != NULL ? work->table
-                                                                                          : "spans";}
-if (is_parquet && work->table != NULL) options.host = "host";
-enum tbed_status status =
-    tbed_export(format_of_kind(work->kind), readers, is_parquet ? 2 : 1, to, &options, &result, &error);
-REQUIRE(status == error.status);
-return status;
+    if (work->kind != TBED_FOREIGN_CTF) {
+        options.compression = work->compression;
+        options.table = is_parquet || work->table != NULL ? work->table : "spans";
+    }
+    if (is_parquet && work->table != NULL)
+        options.host = "host";
+    enum tbed_status status =
+        tbed_export(format_of_kind(work->kind), readers, is_parquet ? 2 : 1, to, &options, &result, &error);
+    REQUIRE(status == error.status);
+    return status;
 }
 
 static void export_failing(void *given)
@@ -86,7 +91,7 @@ static void export_failing(void *given)
         failing_start_files(work->file_errno);
     else
         failing_start();
-    enum tbed_status status = export(work, reader, to);
+    enum tbed_status status = make_export(work, reader, to);
     failing_stop();
     REQUIRE(status == TBED_OK || failing_count() > 0);
     if (work->kind == TBED_FOREIGN_CSV)
@@ -194,21 +199,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
                         .table = tables[choice % 5],
                         .compression = compressions[choice % 4],
                         .kind = TBED_FOREIGN_PARQUET};
-    REQUIRE(export(&work, reader, scratch_path("columns")) == TBED_OK &&
+    REQUIRE(make_export(&work, reader, scratch_path("columns")) == TBED_OK &&
             take_files(scratch_path("columns")) > 0);
     try_all(&work, &plan);
     work.kind = TBED_FOREIGN_CTF;
-    REQUIRE(export(&work, reader, scratch_path("columns")) == TBED_OK &&
+    REQUIRE(make_export(&work, reader, scratch_path("columns")) == TBED_OK &&
             take_files(scratch_path("columns")) > 0);
     try_all(&work, &plan);
     work.kind = TBED_FOREIGN_CSV;
-    REQUIRE(export(&work, reader, scratch_path("columns")) == TBED_OK &&
+    REQUIRE(make_export(&work, reader, scratch_path("columns")) == TBED_OK &&
             unlink(scratch_path("columns")) == 0);
     try_all(&work, &plan);
     check_library(reader);
     check_refusals(reader);
     work.table = "nothing";
-    REQUIRE(export(&work, reader, scratch_path("columns")) == TBED_ERR_ARGUMENT);
+    REQUIRE(make_export(&work, reader, scratch_path("columns")) == TBED_ERR_ARGUMENT);
     tbed_reader_close(reader);
     return 0;
 }

@@ -172,7 +172,7 @@ static void limit_files(uint64_t nbytes)
     REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
 }
 
-static void export(const struct order *order, struct tbed_reader *reader)
+static void make_export(const struct order *order, struct tbed_reader *reader)
 {
     static void (*const exports[])(const struct order *, struct tbed_reader *, const char *,
                                    struct result *) = {export_chrome, export_profile, export_rtl_log};
@@ -232,7 +232,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     struct tbed_reader *reader = open_trace(data, nbytes, &order);
     if (reader == NULL)
         return 0;
-    export(&order, reader);
+    make_export(&order, reader);
     tbed_reader_close(reader);
     return 0;
 }

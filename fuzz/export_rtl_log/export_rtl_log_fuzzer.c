@@ -23,8 +23,8 @@ struct text {
 
 static const struct tbed_rtl_options exact = {.size = sizeof exact, .exact = true};
 
-static struct text export(struct tbed_reader *reader, const struct tbed_rtl_options *options,
-                          struct tbed_rtl_report *report)
+static struct text make_export(struct tbed_reader *reader, const struct tbed_rtl_options *options,
+                               struct tbed_rtl_report *report)
 {
     struct text log = {0};
     FILE *out = open_memstream(&log.bytes, &log.nbytes);
@@ -47,7 +47,7 @@ static void go_back(const struct text *log)
     scratch_folder(); /* sets where imports are stored */
     REQUIRE(tbed_import_open_fd(fd, &reader, &imported, NULL) == TBED_OK);
     REQUIRE(imported.kind == TBED_FOREIGN_RTL_LOG && imported.drop_count == 0);
-    struct text again = export(reader, &exact, &report);
+    struct text again = make_export(reader, &exact, &report);
     REQUIRE(again.nbytes == log->nbytes && memcmp(again.bytes, log->bytes, log->nbytes) == 0);
     free(again.bytes);
     tbed_reader_close(reader);
@@ -70,7 +70,7 @@ static void vary(struct tbed_reader *reader, uint8_t choice, uint64_t line_count
     struct tbed_rtl_report report;
     struct tbed_rtl_options options = {
         .size = sizeof options, .rebase = choice % 2, .tid = choice / 2 % 3, .quirks = choice / 8 % 2};
-    struct text log = export(reader, &options, &report);
+    struct text log = make_export(reader, &options, &report);
     REQUIRE(report.line_count == line_count);
     check_inert(&log, options.quirks);
     free(log.bytes);
@@ -108,7 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     if (reader == NULL)
         return 0;
     check_newer(reader);
-    struct text log = export(reader, &exact, &report);
+    struct text log = make_export(reader, &exact, &report);
     if (log.nbytes > 0) {
         go_back(&log);
         for (unsigned choice = 0; choice < 16; choice += 5 + data[nbytes / 2] % 3)

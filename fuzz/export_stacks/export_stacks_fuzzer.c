@@ -24,8 +24,8 @@ struct output {
     size_t nbytes;
 };
 
-static struct output export(const char *name, struct tbed_reader *const *readers, size_t count,
-                            const struct tbed_export_options *options, struct tbed_export_result *result)
+static struct output make_export(const char *name, struct tbed_reader *const *readers, size_t count,
+                                 const struct tbed_export_options *options, struct tbed_export_result *result)
 {
     struct output output;
     struct stat status;
@@ -61,10 +61,10 @@ static void check(const char *name, struct tbed_reader *const *readers, size_t c
 {
     struct tbed_export_result result = {0}, again = {0};
     options.thread_count = 1;
-    struct output output = export(name, readers, count, &options, &result);
+    struct output output = make_export(name, readers, count, &options, &result);
     check_output(name, output, &result);
     options.thread_count = 3;
-    struct output other = export(name, readers, count, &options, &again);
+    struct output other = make_export(name, readers, count, &options, &again);
     REQUIRE(output.nbytes == other.nbytes && memcmp(output.bytes, other.bytes, output.nbytes) == 0);
     REQUIRE(memcmp(result.notes, again.notes, sizeof result.notes) == 0);
     free(output.bytes);

@@ -24,7 +24,8 @@ static const struct {
 #define KIND_COUNT (sizeof kinds / sizeof kinds[0])
 
 /* 'thread_count' is 1 + the kind: exports have one thread, so that the same call fails each time. */
-static enum tbed_status export(struct failing_work *work, const char *to, struct tbed_error *error) {
+static enum tbed_status make_export(struct failing_work *work, const char *to, struct tbed_error *error)
+{
     struct tbed_export_options options = {.size = sizeof options,
                                           .overwrite = true,
                                           .thread_count = 1,
@@ -52,8 +53,11 @@ static void export_failing(void *context)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
     struct failing_plan plan = failing_plan_cut(data, &nbytes);
-    struct failing_work work = {
-        .data = data, .nbytes = nbytes, .makes_file = true, .call = export, .destination = DESTINATION_FILE};
+    struct failing_work work = {.data = data,
+                                .nbytes = nbytes,
+                                .makes_file = true,
+                                .call = make_export,
+                                .destination = DESTINATION_FILE};
     for (unsigned i = plan.run_count % 2; i < KIND_COUNT; i += 2) {
         work.thread_count = i + 1;
         work.reader = open_input(data, nbytes);

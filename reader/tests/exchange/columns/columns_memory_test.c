@@ -78,7 +78,8 @@ static size_t read_file(char bytes[sizeof found])
     return nbytes;
 }
 
-static enum tbed_status export(const char *format, const char *table, const char *to) {
+static enum tbed_status make_export(const char *format, const char *table, const char *to)
+{
     struct tbed_export_options options = {.size = sizeof options, .thread_count = 1, .table = table};
     struct tbed_export_result result;
     return tbed_export(tbed_format_find(format), &reader, 1, to, &options, &result, NULL);
@@ -88,12 +89,12 @@ static enum tbed_status export(const char *format, const char *table, const char
 static void expect_all_or_nothing(const char *format, const char *table, const char *to)
 {
     unsigned failed_count = 0;
-    assert_int_equal(export(format, table, to), TBED_OK);
+    assert_int_equal(make_export(format, table, to), TBED_OK);
     size_t nbytes = read_file(expected);
     assert_true(nbytes > 0 && nbytes < sizeof expected && unlink(path) == 0);
     for (int number = 0, was_reached = 1; was_reached; number++) {
         calls_left = number;
-        enum tbed_status status = export(format, table, to);
+        enum tbed_status status = make_export(format, table, to);
         was_reached = calls_left < 0;
         calls_left = -1;
         failed_count += status != TBED_OK;
