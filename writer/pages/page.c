@@ -72,6 +72,8 @@ static bool is_too_early(struct tbed_file *file, enum tbed_drop_cause *cause_ret
 
 static void wait_before_retry(struct tbed_file *file, enum tbed_drop_cause cause)
 {
+    if (cause == TBED_DROP_INTERRUPTED || cause == TBED_DROP_SANDBOX)
+        return;
     __atomic_store_n(&file->growth.retry_cause, (uint32_t)cause, __ATOMIC_RELAXED);
     __atomic_store_n(&file->growth.retry_ns, tbed_monotonic_ns() + RETRY_NS, __ATOMIC_RELAXED);
 }
@@ -93,6 +95,16 @@ static bool lead_is_low(const struct tbed_file *file, uint64_t page)
     return page + low_water >= populated;
 }
 
+bool tbed_page_prepare(struct tbed_file *file, enum tbed_drop_cause *cause_ret)
+{
+    if (is_too_early(file, cause_ret))
+        return false;
+    if (tbed_file_back(file, tbed_shared_load(&tbed_shared(file)->page_count), cause_ret))
+        return true;
+    wait_before_retry(file, *cause_ret);
+    return false;
+}
+
 uint8_t *tbed_page_claim(struct tbed_file *file, enum tbed_drop_cause *cause_ret)
 {
     uint64_t page;
@@ -100,8 +112,7 @@ uint8_t *tbed_page_claim(struct tbed_file *file, enum tbed_drop_cause *cause_ret
     if (file->process.stream == 0 || is_too_early(file, cause_ret))
         return NULL;
     if (!claim_number(file, &page, cause_ret)) {
-        if (*cause_ret != TBED_DROP_INTERRUPTED && *cause_ret != TBED_DROP_SANDBOX)
-            wait_before_retry(file, *cause_ret);
+        wait_before_retry(file, *cause_ret);
         return NULL;
     }
     *cause_ret = TBED_DROP_IO_ERROR;

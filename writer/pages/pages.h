@@ -13,6 +13,8 @@
 /* ---- page.c ---- */
 /* A claimed page, zero, not begun; NULL with the cause. */
 uint8_t *tbed_page_claim(struct tbed_file *file, enum tbed_drop_cause *cause_ret);
+/* Makes the file grow, if it must, so that the next claim need not; false, with the cause, if that claim would fail. */
+bool tbed_page_prepare(struct tbed_file *file, enum tbed_drop_cause *cause_ret);
 
 /* ---- page_entry.c: what the directory says about a page; section 3.3 ---- */
 /* Stores the header of a directory page. Several writers may do so: they store the same bytes. */

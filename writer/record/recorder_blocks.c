@@ -164,8 +164,9 @@ static uint8_t *block_claim(struct tbed_recorder_cold *cold, uint64_t tick, size
     }
     uint32_t string_page;
     uint8_t *block = tbed_cell_take(tbed_cold_store(cold));
-    if (block == NULL) /* the file grows before the lock is taken, so that signal handlers find it free */
-        tbed_file_back(file, tbed_shared_load(&tbed_shared(file)->page_count), cause_ret);
+    /* The file grows before the lock is taken, so that signal handlers find it free. */
+    if (block == NULL && !tbed_page_prepare(file, cause_ret))
+        return NULL;
     *cause_ret = TBED_DROP_INTERRUPTED;
     if (block == NULL && tbed_state_lock(file)) {
         block = tbed_cell_claim(tbed_cold_store(cold), tick, &string_page, cause_ret);
