@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "writer/base/fail.h"
@@ -39,11 +40,25 @@ static void guard(struct tbed_file *file)
     file->is_guarded = file->is_guarded && tbed_guard_add(&range);
 }
 
+/* Where 'ulimit -v' limits the process, an eighth of that at most: the program's own maps and heaps need the rest. */
+static uint64_t address_space_share(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return MAP_NBYTES_MAX;
+    return limit.rlim_cur / 8 > MAP_NBYTES_MIN ? limit.rlim_cur / 8 : MAP_NBYTES_MIN;
+}
+
 /* Reserves address space for all that the file may become, or less where the process is limited; never less than a ring. */
 enum tbed_status tbed_file_map(struct tbed_file *file, uint64_t max_nbytes, struct tbed_error *error)
 {
-    size_t nbytes = max_nbytes < MAP_NBYTES_MAX ? (size_t)max_nbytes : MAP_NBYTES_MAX;
     uint64_t least_nbytes = ((uint64_t)file->fields.ring_page_count + 1) * file->page_nbytes;
+    uint64_t share_nbytes = address_space_share();
+    if (share_nbytes < least_nbytes)
+        share_nbytes = least_nbytes;
+    if (max_nbytes > share_nbytes)
+        max_nbytes = share_nbytes;
+    size_t nbytes = max_nbytes < MAP_NBYTES_MAX ? (size_t)max_nbytes : MAP_NBYTES_MAX;
     for (nbytes -= nbytes % file->page_nbytes; nbytes >= least_nbytes;) {
         void *map = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file->fd, 0);
         if (map != MAP_FAILED) {

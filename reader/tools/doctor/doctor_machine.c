@@ -64,7 +64,8 @@ static void look_at_limits(struct doctor *doctor)
                     tool_format_bytes(text, (double)file.rlim_cur));
     if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
         doctor_tell(doctor, "limits", DOCTOR_MISSING, "ulimit -v unlimited",
-                    "a process may map at most %s, so larger traces cannot be read",
+                    "a process may map at most %s: a recording takes an eighth of that, and larger traces "
+                    "cannot be read",
                     tool_format_bytes(text, (double)space.rlim_cur));
     else if (!is_limited)
         doctor_tell(doctor, "limits", DOCTOR_FINE, NULL, "none on the size of files and on maps");

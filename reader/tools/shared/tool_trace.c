@@ -182,8 +182,8 @@ const char *tool_drop_reason(unsigned cause)
 {
     static const char *const reasons[] = {
         [TBED_DROP_DISK_FULL] = "the disk was full: free some space, or record to another disk",
-        [TBED_DROP_SIZE_LIMIT] = "the file reached its size limit: raise the limit (also of 'ulimit -f'), or "
-                                 "record for a shorter time",
+        [TBED_DROP_SIZE_LIMIT] = "the file reached its size limit: raise the limit (also of 'ulimit -f' and "
+                                 "'ulimit -v'), or record for a shorter time",
         [TBED_DROP_NO_MEMORY] = "the traced program ran out of memory or address space",
         [TBED_DROP_INTERRUPTED] = "a signal handler interrupted the recorder at a lock, or a writer was "
                                   "killed in the middle of a record",

@@ -67,7 +67,7 @@ struct tbed_writer_options {
     uint64_t (*user_clock)(void); /* for TBED_CLOCK_USER; async-signal-safe if signal handlers record */
     const char *user_clock_unit;  /* at most 16 ASCII bytes */
     uint32_t page_nbytes;         /* for a new file; 0: 65536 */
-    uint64_t max_file_nbytes;     /* 0: 64 GiB. Records beyond it are dropped with the cause "size limit" */
+    uint64_t max_file_nbytes;     /* 0: 64 GiB, less under ulimit -v. Later records: drops, "size limit" */
     const char *process_name;     /* NULL: the kernel's name of the process */
     uint32_t first_reserved_id;   /* for a new file: lower ids belong to the application */
     /* Events carry given ticks; see tbed_event_record_given(). Excludes 'join', 'clock' and 'user_clock'. */

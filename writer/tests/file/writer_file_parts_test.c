@@ -586,11 +586,32 @@ static void a_small_map_will_not_do(void **state)
     passes_in_a_child(map_where_memory_is_short);
 }
 
+/* A program that maps three quarters of what it may map can do so while it is traced. */
+static int map_beside_a_trace(void)
+{
+    struct tbed_writer_options options = {.size = sizeof options, .no_helper = true};
+    struct tbed_writer *writer = NULL;
+    NEED(addresses_limit(2048));
+    NEED(tbed_writer_open(test_path("beside"), &options, &writer, NULL) == TBED_OK);
+    NEED(mmap(NULL, (size_t)1536 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
+    tbed_writer_close(writer);
+    return 0;
+}
+
+static void a_trace_takes_little_of_a_limited_address_space(void **state)
+{
+    (void)state;
+#if TEST_IS_SANITIZED
+    skip(); /* the sanitizer needs the address space */
+#endif
+    passes_in_a_child(map_beside_a_trace);
+}
+
 /* The map may be smaller than the limit of the file, but not than a ring. */
 static int map_rings_where_memory_is_short(void)
 {
     struct tbed_writer_options options = {
-        .size = sizeof options, .no_helper = true, .page_nbytes = 1 << 20, .ring_nbytes = 96 << 20};
+        .size = sizeof options, .no_helper = true, .page_nbytes = 1 << 20, .ring_nbytes = 104 << 20};
     struct tbed_writer *writer = NULL;
     struct tbed_error error;
     NEED(addresses_limit(100));
@@ -673,6 +694,7 @@ int main(void)
         cmocka_unit_test(a_process_lives_as_long_as_its_open_file),
         cmocka_unit_test(a_file_is_shut_only_if_it_has_all_its_pages),
         cmocka_unit_test(a_small_map_will_not_do),
+        cmocka_unit_test(a_trace_takes_little_of_a_limited_address_space),
         cmocka_unit_test(a_ring_is_mapped_completely),
         cmocka_unit_test(a_file_that_cannot_be_mapped_changes_nothing),
         cmocka_unit_test(drops_after_the_close_are_not_waited_for),
