@@ -94,10 +94,11 @@ static void count_values(const struct tbed_marks *marks, const struct tbed_marks
                          struct counts *counts)
 {
     struct tbed_mark_counter counter;
-    uint64_t last_id = 0;
+    uint64_t last = 0;
     for (size_t i = 0; tbed_marks_counter(marks, i, &counter); i++) {
-        REQUIRE(i == 0 || counter.id > last_id);
-        last_id = counter.id;
+        uint64_t key = (uint64_t)counter.id << 32 | counter.process;
+        REQUIRE(i == 0 || key > last);
+        last = key;
         for (size_t column = 0; column < info->counter_column_count; column++)
             counts->values += counter.columns[column].count;
     }
@@ -122,7 +123,8 @@ static void compare(const struct tbed_marks *one, const struct tbed_marks *three
     if (info->counters_left_out > 0)
         return; /* which ones is not said */
     for (size_t i = 0; tbed_marks_counter(one, i, &counter); i++) {
-        REQUIRE(tbed_marks_counter(three, i, &other) && other.id == counter.id);
+        REQUIRE(tbed_marks_counter(three, i, &other) && other.id == counter.id &&
+                other.process == counter.process);
         for (size_t column = 0; column < info->counter_column_count; column++) {
             const struct tbed_mark_values *a = &counter.columns[column], *b = &other.columns[column];
             REQUIRE(a->count == b->count);

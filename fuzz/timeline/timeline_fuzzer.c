@@ -41,7 +41,8 @@ static void compare_timelines(const struct tbed_timeline *one, const struct tbed
     }
     for (size_t i = 0; (counter = tbed_timeline_counter_get(one, i)) != NULL; i++) {
         as = tbed_timeline_counter_get(three, i);
-        REQUIRE(as != NULL && as->id == counter->id && strcmp(as->name, counter->name) == 0);
+        REQUIRE(as != NULL && as->id == counter->id && as->process == counter->process &&
+                strcmp(as->name, counter->name) == 0);
         REQUIRE(memcmp(counter->parts, as->parts, parts * sizeof *counter->parts) == 0);
     }
 }
@@ -60,7 +61,6 @@ static void check_timeline(const struct tbed_timeline *timeline, const struct tb
                            size_t parts)
 {
     const struct tbed_timeline_row *row;
-    const struct tbed_timeline_counter *counter;
     struct tbed_statistics_totals totals;
     uint64_t all = 0;
     size_t at = 0;
@@ -81,13 +81,30 @@ static void check_timeline(const struct tbed_timeline *timeline, const struct tb
         REQUIRE(span->count == count && span->total_ticks == ticks);
     }
     REQUIRE(next_timed(statistics, &at) == NULL);
-    for (size_t i = 0; (counter = tbed_timeline_counter_get(timeline, i)) != NULL; i++) {
-        const struct tbed_counter_row *known = tbed_statistics_counter(statistics, i);
-        uint64_t count = 0;
+}
+
+/* A row of the statistics is the sum of the processes that have a counter of its name. */
+static void check_counters(const struct tbed_timeline *timeline, const struct tbed_statistics *statistics,
+                           size_t parts)
+{
+    const struct tbed_timeline_counter *counter, *before = NULL;
+    const struct tbed_counter_row *row = NULL;
+    uint64_t count = 0;
+    size_t row_count = 0;
+    for (size_t i = 0; (counter = tbed_timeline_counter_get(timeline, i)) != NULL; before = counter, i++) {
+        if (before == NULL || strcmp(before->name, counter->name) != 0) {
+            REQUIRE(row == NULL || row->count == count);
+            row = tbed_statistics_counter(statistics, row_count++);
+            count = 0;
+        } else {
+            REQUIRE(before->process < counter->process);
+        }
+        REQUIRE(row != NULL && strcmp(row->name, counter->name) == 0);
         for (size_t part = 0; part < parts; part++)
             count += counter->parts[part].count;
-        REQUIRE(known != NULL && strcmp(known->name, counter->name) == 0 && known->count == count);
     }
+    REQUIRE(row == NULL || row->count == count);
+    REQUIRE(tbed_statistics_counter(statistics, row_count) == NULL);
 }
 
 /* ---- Keys ---- */
@@ -155,6 +172,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     REQUIRE(tbed_statistics_make(reader, NULL, &statistics) == TBED_OK);
     struct tbed_timeline *one = make_timeline(reader, parts, 1), *three = make_timeline(reader, parts, 3);
     check_timeline(one, statistics, parts);
+    check_counters(one, statistics, parts);
     compare_timelines(one, three, parts);
     check_keys(reader, statistics, parts);
     REQUIRE(tbed_clock_step(reader) >= 1);

@@ -96,13 +96,16 @@ void tbed_marks_widen(mark_vector *marks, uint64_t begin_tick, uint64_t column_t
 
 /* ---- Counters ---- */
 
-/* TBED_MARKS_COUNTERS_MAX: there is no room. */
-static size_t find(struct counter_table *table, uint32_t id)
+static bool is_key(const struct counter_table *table, size_t at, struct counter_key key)
 {
-    if (table->latest < table->count && table->ids[table->latest] == id)
-        return table->latest;
-    size_t at = 0;
-    while (at < table->count && table->ids[at] != id)
+    return table->keys[at].process == key.process && table->keys[at].id == key.id;
+}
+
+/* TBED_MARKS_COUNTERS_MAX: there is no room. */
+static size_t find(struct counter_table *table, struct counter_key key)
+{
+    size_t at = table->latest < table->count && is_key(table, table->latest, key) ? table->latest : 0;
+    while (at < table->count && !is_key(table, at, key))
         at++;
     if (at == table->count && at < TBED_MARKS_COUNTERS_MAX) {
         table->columns[at] = calloc(table->column_count, sizeof *table->columns[at]);
@@ -110,17 +113,17 @@ static size_t find(struct counter_table *table, uint32_t id)
             table->is_out_of_memory = true;
             return TBED_MARKS_COUNTERS_MAX;
         }
-        table->ids[at] = id;
+        table->keys[at] = key;
         table->count++;
     }
     table->latest = at;
     return at;
 }
 
-void tbed_counter_table_add(struct counter_table *table, uint32_t id, size_t column,
+void tbed_counter_table_add(struct counter_table *table, struct counter_key key, size_t column,
                             const struct counter_sums *sums)
 {
-    size_t at = sums->count > 0 ? find(table, id) : TBED_MARKS_COUNTERS_MAX;
+    size_t at = sums->count > 0 ? find(table, key) : TBED_MARKS_COUNTERS_MAX;
     if (at == TBED_MARKS_COUNTERS_MAX) {
         table->left_out += sums->count;
         return;

@@ -34,10 +34,14 @@ struct counter_sums {
     double min, max, sum;
 };
 
+struct counter_key {
+    uint32_t process, id;
+};
+
 /* Counters in the order in which they were met. */
 struct counter_table {
     size_t column_count;
-    uint32_t ids[TBED_MARKS_COUNTERS_MAX];
+    struct counter_key keys[TBED_MARKS_COUNTERS_MAX];
     struct counter_sums *columns[TBED_MARKS_COUNTERS_MAX];
     size_t count;
     size_t latest; /* the one that was asked for last */
@@ -45,7 +49,7 @@ struct counter_table {
     bool is_out_of_memory;
 };
 
-void tbed_counter_table_add(struct counter_table *table, uint32_t id, size_t column,
+void tbed_counter_table_add(struct counter_table *table, struct counter_key key, size_t column,
                             const struct counter_sums *sums);
 void tbed_counter_table_free(struct counter_table *table);
 

@@ -14,14 +14,14 @@ struct tbed_marks {
     struct tbed_marks_info info;
     mark_vector marks;
     struct counter {
-        uint32_t id;
+        struct counter_key key;
         struct tbed_mark_values *columns;
     } * counters;
     size_t counter_count;
 };
 
 struct stream_marks {
-    uint32_t stream;
+    uint32_t stream, process;
     size_t first, count; /* its blocks in the window */
     uint64_t before;     /* blocks of the streams before it */
     bool is_read;
@@ -33,6 +33,7 @@ struct worker {
     struct block_spans spans;
     struct mark_slots slots;
     struct counter_table counters;
+    uint32_t process; /* of the stream that is being read */
     uint64_t read_count, bad_count;
     enum tbed_status status;
 };
@@ -73,7 +74,8 @@ static void take_counter(struct worker *worker, const struct tbed_event *event)
     double value = number_of(&event->counter_value);
     uint64_t ticks = event->tick > job->begin_tick ? event->tick - job->begin_tick : 0;
     struct counter_sums sums = {1, value, value, value};
-    tbed_counter_table_add(&worker->counters, event->id, (size_t)(ticks / job->column_ticks), &sums);
+    struct counter_key key = {worker->process, event->id};
+    tbed_counter_table_add(&worker->counters, key, (size_t)(ticks / job->column_ticks), &sums);
 }
 
 static enum tbed_mark_kind kind_of_message(const struct tbed_event *event)
@@ -150,6 +152,7 @@ static void finish_stream(struct job *job, struct stream_marks *stream)
 
 static void read_stream(struct job *job, struct worker *worker, struct stream_marks *stream)
 {
+    worker->process = stream->process;
     worker->slots.begin_tick = job->begin_tick;
     worker->slots.column_ticks = job->column_ticks;
     for (size_t i = 0; i < stream->count && worker->status == TBED_OK; i++) {
@@ -189,6 +192,7 @@ static bool list_streams(struct job *job)
         if (!tbed_filter_has_stream(job->options->filter, info.stream))
             continue;
         stream->stream = info.stream;
+        stream->process = info.process;
         stream->before = job->block_count;
         tbed_filter_blocks(job->options->filter, job->reader, info.stream, &stream->first, &stream->count);
         job->block_count += stream->count;
@@ -261,13 +265,15 @@ static enum tbed_status collect_marks(struct tbed_marks *marks, struct job *job)
 static int compare_counters(const void *left, const void *right)
 {
     const struct counter *a = left, *b = right;
-    return a->id < b->id ? -1 : a->id > b->id;
+    if (a->key.id != b->key.id)
+        return a->key.id < b->key.id ? -1 : 1;
+    return a->key.process < b->key.process ? -1 : a->key.process > b->key.process;
 }
 
 static enum tbed_status give_counter(struct tbed_marks *marks, const struct counter_table *table, size_t at)
 {
     struct counter *counter = &marks->counters[marks->counter_count];
-    counter->id = table->ids[at];
+    counter->key = table->keys[at];
     counter->columns = calloc(table->column_count, sizeof *counter->columns);
     if (counter->columns == NULL)
         return TBED_ERR_MEMORY;
@@ -288,7 +294,7 @@ static enum tbed_status collect_counters(struct tbed_marks *marks, struct job *j
         const struct counter_table *more = &job->workers[i].counters;
         for (size_t k = 0; k < more->count; k++)
             for (size_t column = 0; column < more->column_count; column++)
-                tbed_counter_table_add(all, more->ids[k], column, &more->columns[k][column]);
+                tbed_counter_table_add(all, more->keys[k], column, &more->columns[k][column]);
         all->left_out += more->left_out;
     }
     marks->counters = calloc(all->count + 1, sizeof *marks->counters);
@@ -374,7 +380,8 @@ bool tbed_marks_counter_sized(const struct tbed_marks *marks, size_t index,
 {
     if (index >= marks->counter_count)
         return false;
-    struct tbed_mark_counter counter = {marks->counters[index].id, marks->counters[index].columns};
+    const struct counter *found = &marks->counters[index];
+    struct tbed_mark_counter counter = {found->key.id, found->key.process, found->columns};
     tbed_sized_give(counter_ret, counter_nbytes, &counter, sizeof counter);
     return true;
 }

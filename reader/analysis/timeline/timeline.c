@@ -1,13 +1,14 @@
 /*
  * Timelines: workers share the streams and read each from its end to its start, so that the time in which it is in any span
  * is known from what has been covered so far. Sums of counters are kept by stream and added in the order of streams: with
- * floating point, another order would give other sums.
+ * floating point, another order would give other sums. Those of different processes are never added.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "reader/analysis/assembly/block_spans.h"
 #include "reader/analysis/shared/labels.h"
 #include "reader/analysis/timeline/part_sums.h"
+#include "reader/core/base/vector.h"
 #include "reader/core/base/workers.h"
 
 #include <stdlib.h>
@@ -19,13 +20,13 @@ struct tbed_timeline {
     struct parts parts;
     struct tbed_timeline_spans *all;
     struct tbed_timeline_row *spans;
-    struct tbed_timeline_counter *counters;
-    size_t span_count, counter_count;
+    TBED_VECTOR(struct tbed_timeline_counter) counters;
+    size_t span_count;
     struct named_texts texts;
 };
 
 struct item {
-    uint32_t stream;
+    uint32_t stream, process;
     struct part_table counters;
 };
 
@@ -169,20 +170,24 @@ static bool make_span_rows(struct job *job, const struct part_table *table)
     return fine;
 }
 
-static bool make_counter_rows(struct job *job, const struct part_table *table)
+/* The counters of a process. */
+static bool make_counter_rows(struct job *job, const struct part_table *table, uint32_t process)
 {
     struct tbed_timeline *timeline = job->timeline;
     struct named *names = name_entries(job, table);
-    timeline->counters = calloc(table->count + 1, sizeof *timeline->counters);
-    bool fine = names != NULL && timeline->counters != NULL;
+    bool fine = names != NULL;
     for (size_t i = 0, count; fine && i < table->count; i += count) {
         count = tbed_named_group(names, table->count, i);
         for (size_t k = 1; k < count; k++)
             tbed_part_values_add(names[i].thing, names[i + k].thing, timeline->parts.count);
-        struct tbed_timeline_counter *row = &timeline->counters[timeline->counter_count++];
-        *row = (struct tbed_timeline_counter){names[i].text, names[i].nbytes, names[i].id,
-                                              give_values(&timeline->parts, names[i].thing)};
-        fine = row->parts != NULL;
+        struct tbed_timeline_values *values = give_values(&timeline->parts, names[i].thing);
+        struct tbed_timeline_counter *row = values != NULL ? TBED_VECTOR_PUSH(&timeline->counters) : NULL;
+        fine = row != NULL;
+        if (fine)
+            *row =
+                (struct tbed_timeline_counter){names[i].text, names[i].nbytes, names[i].id, process, values};
+        else
+            free(values);
     }
     free(names);
     return fine;
@@ -209,29 +214,62 @@ static bool join_spans(const struct job *job)
     return fine;
 }
 
-static bool join_counters(const struct job *job, struct part_table *all)
+static bool add_counters(const struct item *item, struct part_table *all, size_t part_count)
 {
-    size_t part_count = job->timeline->parts.count;
-    for (size_t i = 0; i < job->work.item_count; i++)
-        for (size_t k = 0; k < job->items[i].counters.count; k++) {
-            const struct part_entry *entry = &job->items[i].counters.entries[k];
-            struct part_value *sums = tbed_part_table_get(all, entry->id, part_count);
-            if (sums == NULL)
-                return false;
-            tbed_part_values_add(sums, entry->parts, part_count);
-        }
+    for (size_t i = 0; i < item->counters.count; i++) {
+        const struct part_entry *entry = &item->counters.entries[i];
+        struct part_value *sums = tbed_part_table_get(all, entry->id, part_count);
+        if (sums == NULL)
+            return false;
+        tbed_part_values_add(sums, entry->parts, part_count);
+    }
     return true;
+}
+
+/* By process, then by stream. */
+static int compare_items(const void *left, const void *right)
+{
+    const struct item *a = left, *b = right;
+    if (a->process != b->process)
+        return a->process < b->process ? -1 : 1;
+    return a->stream < b->stream ? -1 : a->stream > b->stream;
+}
+
+static int compare_counters(const void *left, const void *right)
+{
+    const struct tbed_timeline_counter *a = left, *b = right;
+    int order = memcmp(a->name, b->name, a->name_nbytes < b->name_nbytes ? a->name_nbytes : b->name_nbytes);
+    if (order != 0 || a->name_nbytes != b->name_nbytes)
+        return order != 0 ? order : a->name_nbytes < b->name_nbytes ? -1 : 1;
+    return a->process < b->process ? -1 : a->process > b->process;
+}
+
+static bool make_counters(struct job *job)
+{
+    struct tbed_timeline *timeline = job->timeline;
+    size_t count = job->work.item_count, end;
+    bool fine = true;
+    if (count > 1)
+        qsort(job->items, count, sizeof *job->items, compare_items);
+    for (size_t i = 0; fine && i < count; i = end) {
+        struct part_table table = {.item_nbytes = sizeof(struct part_value)};
+        for (end = i; fine && end < count && job->items[end].process == job->items[i].process; end++)
+            fine = add_counters(&job->items[end], &table, timeline->parts.count);
+        fine = fine && (table.count == 0 || make_counter_rows(job, &table, job->items[i].process));
+        tbed_part_table_free(&table);
+    }
+    if (timeline->counters.count > 1)
+        qsort(timeline->counters.items, timeline->counters.count, sizeof *timeline->counters.items,
+              compare_counters);
+    return fine;
 }
 
 static bool make_rows(struct job *job)
 {
     struct tbed_timeline *timeline = job->timeline;
-    struct part_table counters = {.item_nbytes = sizeof(struct part_value)};
-    bool fine = join_spans(job) && join_counters(job, &counters) &&
-                make_span_rows(job, &job->workers[0].table) && make_counter_rows(job, &counters);
+    bool fine = join_spans(job) && make_span_rows(job, &job->workers[0].table) && make_counters(job);
     if (fine)
         timeline->all = give_spans(&timeline->parts, job->workers[0].busy);
-    tbed_part_table_free(&counters);
     return fine && timeline->all != NULL;
 }
 
@@ -261,7 +299,7 @@ static bool list_items(struct job *job)
     for (size_t i = 0; job->items != NULL && i < count && tbed_stream_get(job->reader, i, &stream); i++)
         if (tbed_filter_sums_stream(job->options->filter, job->reader, stream.stream))
             job->items[job->work.item_count++] =
-                (struct item){stream.stream, {.item_nbytes = sizeof(struct part_value)}};
+                (struct item){stream.stream, stream.process, {.item_nbytes = sizeof(struct part_value)}};
     return job->items != NULL;
 }
 
@@ -337,10 +375,10 @@ void tbed_timeline_close(struct tbed_timeline *timeline)
         return;
     for (size_t i = 0; i < timeline->span_count; i++)
         free((void *)timeline->spans[i].parts);
-    for (size_t i = 0; i < timeline->counter_count; i++)
-        free((void *)timeline->counters[i].parts);
+    for (size_t i = 0; i < timeline->counters.count; i++)
+        free((void *)timeline->counters.items[i].parts);
     free(timeline->spans);
-    free(timeline->counters);
+    tbed_vector_free(&timeline->counters.vector);
     free(timeline->all);
     tbed_named_texts_free(&timeline->texts);
     free(timeline);
@@ -371,5 +409,5 @@ const struct tbed_timeline_row *tbed_timeline_span(const struct tbed_timeline *t
 const struct tbed_timeline_counter *tbed_timeline_counter_get(const struct tbed_timeline *timeline,
                                                               size_t index)
 {
-    return index < timeline->counter_count ? &timeline->counters[index] : NULL;
+    return index < timeline->counters.count ? &timeline->counters.items[index] : NULL;
 }

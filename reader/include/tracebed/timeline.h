@@ -38,10 +38,12 @@ struct tbed_timeline_row {
     const struct tbed_timeline_spans *parts; /* as many as the timeline has */
 };
 
+/* A counter of one process: several processes may have counters of the same name, such as their resident memory. */
 struct tbed_timeline_counter {
     const char *name; /* terminated */
     size_t name_nbytes;
-    uint32_t id;
+    uint32_t id;      /* the lowest id with this label in the process */
+    uint32_t process; /* its number; 0: the thread has no STREAM record */
     const struct tbed_timeline_values *parts;
 };
 
@@ -53,7 +55,7 @@ struct tbed_timeline;
  * the last tick of the trace, cut to the window of the filter. Events outside count in the first or the last part. The result
  * does not depend on the number of threads.
  *
- * Memory grows with the number of names times the number of parts.
+ * Memory grows with the number of parts times that of names, and of counters of processes.
  *
  * Ownership: '*timeline_ret' is the caller's; free it with tbed_timeline_close(). It is untouched on failure. 'options' need
  *            not outlive the call.
@@ -72,7 +74,7 @@ uint64_t tbed_timeline_tick(const struct tbed_timeline *timeline, size_t part);
 /* All spans: 'ticks' is the time in which a stream is in any span, summed over streams. */
 const struct tbed_timeline_spans *tbed_timeline_all(const struct tbed_timeline *timeline);
 
-/* The rows, sorted by the bytes of their names; NULL past the last. */
+/* The rows, sorted by the bytes of their names, counters then by process; NULL past the last. */
 const struct tbed_timeline_row *tbed_timeline_span(const struct tbed_timeline *timeline, size_t index);
 const struct tbed_timeline_counter *tbed_timeline_counter_get(const struct tbed_timeline *timeline,
                                                               size_t index);

@@ -161,6 +161,7 @@ struct tbed_mark_values {
 
 struct tbed_mark_counter {
     uint32_t id;
+    uint32_t process; /* the number of the process that set it; 0: the thread has no STREAM record */
     const struct tbed_mark_values *columns; /* 'column_count' of the info */
 };
 
@@ -171,7 +172,7 @@ struct tbed_marks_info {
     size_t counter_column_count;
     uint64_t block_count, read_count; /* event blocks in the window, and how many of them were read */
     uint64_t bad_block_count;         /* of these, damaged ones */
-    uint64_t counters_left_out;       /* events of more than TBED_MARKS_COUNTERS_MAX counters */
+    uint64_t counters_left_out;       /* events of more than TBED_MARKS_COUNTERS_MAX counters of processes */
 };
 
 struct tbed_marks;
@@ -194,7 +195,7 @@ void tbed_marks_close(struct tbed_marks *marks); /* NULL is allowed */
 /* The marks, by stream (in the order of tbed_stream_get()), then by column, then by kind; NULL past the last. */
 const struct tbed_mark_row *tbed_marks_get(const struct tbed_marks *marks, size_t index);
 
-/* The counters, in order of their ids. False past the last. */
+/* The counters of each process, in order of their ids, then by process. False past the last. */
 bool tbed_marks_counter_sized(const struct tbed_marks *marks, size_t index,
                               struct tbed_mark_counter *counter_ret, size_t counter_nbytes);
 static inline bool tbed_marks_counter(const struct tbed_marks *marks, size_t index,

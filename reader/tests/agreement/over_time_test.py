@@ -86,15 +86,20 @@ def expected_spans(facts, times):
 
 
 def expected_counters(path, words, times):
-    """{name: {part: values}}; without times, just the names. Ticks of these programs are nanoseconds from the start."""
+    """
+    {(name, process): {part: values}}; without times, just those. Ticks of these programs are nanoseconds from the start.
+    """
     found = collections.defaultdict(lambda: collections.defaultdict(list))
+    processes = {stream["stream"]: stream["process"] for stream in views.run_json("info", "--json", path)[1]["streams"]}
     for line in views.run("dump", "--json", *words, path)[1].splitlines():
         event = json.loads(line)
-        label = oracle.label_of(event.get("name") or "")
-        if event.get("type") == "counter" and times is None:
-            found[label] = {}
-        elif event.get("type") == "counter":
-            found[label][times.part_of(event["tick"])].append(event["value"])
+        if event.get("type") != "counter":
+            continue
+        counter = oracle.label_of(event.get("name") or ""), processes.get(event["stream"], 0)
+        if times is None:
+            found[counter] = {}
+        else:
+            found[counter][times.part_of(event["tick"])].append(event["value"])
     return found
 
 
@@ -107,8 +112,10 @@ def check_spans(rows, expected, is_busy, problems):
 
 
 def check_counters(rows, expected, problems):
+    if {(row["name"], row["process"]) for row in rows} != set(expected):
+        problems.append("not all counters of processes have moments")
     for row in rows:
-        values = expected[row["name"]][row["part"]]
+        values = expected[row["name"], row["process"]][row["part"]]
         mean = math.fsum(values) / len(values) if values else 0
         wanted = [len(values), min(values, default=0), max(values, default=0)]
         is_mean = math.isclose(row["mean_value"], mean, rel_tol=1e-9, abs_tol=1e-9)

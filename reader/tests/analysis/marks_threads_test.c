@@ -111,18 +111,29 @@ static double number_of(const struct tbed_argument *value)
                                          : (double)value->value.u64;
 }
 
+static uint32_t process_of(const struct tbed_reader *reader, uint32_t number)
+{
+    struct tbed_stream_info stream;
+    for (size_t i = 0; tbed_stream_get(reader, i, &stream); i++)
+        if (stream.stream == number)
+            return stream.process;
+    return 0;
+}
+
 /*
  * The test and the product may add in different orders, and some machines add with more bits. Two such sums of n values differ
  * by less than n epsilons of the sum of their magnitudes, and so the means differ a little.
  */
-static void expect_column(const struct oracle *oracle, const struct question *question, uint32_t id,
-                          uint64_t column, uint64_t column_ticks, const struct tbed_mark_values *found)
+static void expect_column(const struct oracle *oracle, const struct question *question,
+                          const struct tbed_mark_counter *counter, uint64_t column, uint64_t column_ticks,
+                          const struct tbed_mark_values *found)
 {
     struct tbed_mark_values expected = {0};
     double sum = 0, magnitude = 0;
     for (size_t i = 0; i < oracle->event_count; i++) {
         const struct tbed_event *event = &oracle->events[i];
-        if (event->type != TBED_EVENT_COUNTER || event->id != id ||
+        if (event->type != TBED_EVENT_COUNTER || event->id != counter->id ||
+            process_of(question->reader, event->stream) != counter->process ||
             (event->tick - question->begin) / column_ticks != column)
             continue;
         double value = number_of(&event->counter_value);
@@ -145,7 +156,7 @@ static void expect_counters(const struct oracle *oracle, const struct question *
     uint64_t count = 0, expected = 0;
     for (size_t i = 0; tbed_marks_counter(marks, i, &counter); i++)
         for (size_t column = 0; column < info->counter_column_count; column++) {
-            expect_column(oracle, question, counter.id, column, info->counter_column_ticks,
+            expect_column(oracle, question, &counter, column, info->counter_column_ticks,
                           &counter.columns[column]);
             count += counter.columns[column].count;
         }
@@ -225,6 +236,8 @@ static void marks_are_those_of_all_events(void **state)
     assert_non_null(oracle);
     for (uint64_t seed = 1; seed <= 6; seed++) {
         struct fixture *f = random_trace(odds[seed % 3], 40, false, seed);
+        for (uint32_t stream = 1; seed % 2 == 0 && stream <= FIXTURE_STREAMS; stream++)
+            fixture_stream_record(f, stream, 1 + stream % 2); /* two processes that have the same counters */
         struct tbed_reader *reader = fixture_open(f);
         ask(oracle, reader, seed);
         tbed_reader_close(reader);

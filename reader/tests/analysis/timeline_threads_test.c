@@ -37,6 +37,7 @@ static struct fixture *make_small_trace(void)
     f->has_clock = true;
     fixture_stream_record(f, 1, 1);
     fixture_stream_record(f, 2, 1);
+    fixture_stream_record(f, 3, 3); /* another process, which has a counter of the same name */
     fixture_begin(f, 1, 1000, outer);
     fixture_begin(f, 1, 1100, inner);
     fixture_end(f, 1, 1200, false);
@@ -46,6 +47,7 @@ static struct fixture *make_small_trace(void)
     fixture_begin(f, 2, 1600, outer);
     fixture_end(f, 2, 1800, false);
     fixture_counter(f, 1, 2000, load, 7);
+    fixture_counter(f, 3, 1800, load, 100);
     return f;
 }
 
@@ -72,8 +74,11 @@ static void spans_are_cut_at_the_bounds_of_parts(void **state)
     assert_int_equal(load->parts[0].count, 0);
     assert_int_equal(load->parts[1].count, 2);
     assert_true(load->parts[1].min == 5 && load->parts[1].mean == 7.5 && load->parts[1].max == 10);
-    assert_true(load->parts[3].count == 1 && load->parts[3].mean == 7);
-    assert_null(tbed_timeline_counter_get(timeline, 1));
+    assert_true(load->parts[3].count == 1 && load->parts[3].mean == 7 && load->process == 1);
+    const struct tbed_timeline_counter *other = tbed_timeline_counter_get(timeline, 1);
+    assert_string_equal(other->name, "load");
+    assert_true(other->process == 3 && other->parts[3].count == 1 && other->parts[3].mean == 100);
+    assert_null(tbed_timeline_counter_get(timeline, 2));
     tbed_timeline_close(timeline);
     tbed_reader_close(reader);
     fixture_free(f);

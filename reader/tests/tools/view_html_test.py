@@ -225,6 +225,23 @@ def test_answers_are_those_of_the_server(folder):
         healthy(page)
 
 
+def test_each_process_has_its_own_counter_as_the_server_says(folder):
+    trace = folder / "processes.tbed"
+    cases.output_of(folder, cases.TRACEBED, "record", "-o", trace, "--", "sh", "-c", "ls; ls; ls")
+    path = write_page(folder, trace)
+    with View(folder, trace.name) as view:
+        page = open_page(path)
+        file = ask(page, "trace")["files"][0]
+        listed = sorted((counter["name"], counter["p"]) for counter in file["counters"])
+        cases.need(len({p for _, p in listed}) >= 4 and len(set(listed)) == len(listed), f"counters: {listed}")
+        given = {"f": 0, "b": 0, "e": file["ticks"] + 1, "w": 50}
+        found, wanted = (sorted((plot for plot in one["plots"] if plot["id"] != "memory"), key=lambda plot: (plot["name"], plot["p"]))
+                         for one in (ask(page, "plots", **given), of_server(view, "plots", given)))
+        cases.need([(plot["name"], plot["p"]) for plot in wanted] == listed, f"plots: {wanted}")
+        need_equal("plots", given, *([[plot["name"], plot["p"], plot["points"]] for plot in one] for one in (found, wanted)))
+        healthy(page)
+
+
 # ---- A large one ----
 
 def test_a_page_is_not_larger_than_asked_for_and_says_what_it_lacks(folder):

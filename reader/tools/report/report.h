@@ -162,7 +162,7 @@ void report_leaks_json(struct tbed_json *json, const struct report *report);
 struct report_moment {
     const char *name;
     size_t name_nbytes;
-    uint32_t id;
+    uint32_t id, process; /* the latter for counters */
     size_t part;
     uint64_t tick;
     const struct tbed_timeline_spans *spans;

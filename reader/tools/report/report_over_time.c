@@ -46,6 +46,7 @@ GETTER(memory_count, table_value_of(row->memory->count))
 GETTER(span_count, table_value_of(row->spans->count))
 GETTER(span_busy, table_value_of(row->spans->ticks))
 GETTER(value_count, table_value_of(row->values->count))
+GETTER(value_process, table_value_of(row->process))
 
 static struct table_value value_if(const struct report_moment *row, double number)
 {
@@ -84,6 +85,7 @@ static const struct table_column counter_columns[] = {
     {.key = "min", .unit = TABLE_NUMBER, .get = value_min},
     {.key = "mean", .field = "mean_value", .unit = TABLE_NUMBER, .get = value_mean},
     {.key = "max", .unit = TABLE_NUMBER, .get = value_max},
+    {.key = "process", .unit = TABLE_COUNT, .get = value_process},
     NAME_COLUMN,
 };
 
@@ -100,7 +102,7 @@ const struct table report_moment_tables[REPORT_LABELS - REPORT_MOMENTS] = {
                                .data_columns = "name,at,count,busy"},
     AT(REPORT_COUNTER_MOMENTS) = {.key = "counter_moments",
                                   COLUMNS(counter_columns),
-                                  .data_columns = "name,at,count,min,mean,max"},
+                                  .data_columns = "name,process,at,count,min,mean,max"},
 };
 
 /* ---- Rows ---- */
@@ -132,14 +134,27 @@ static const struct tbed_timeline_row *find_row(const struct tbed_timeline *time
     return row != NULL && compare_names(row->name, row->name_nbytes, name, nbytes) == 0 ? row : NULL;
 }
 
-static const struct tbed_timeline_counter *find_counter(const struct tbed_timeline *timeline,
-                                                        const char *name, size_t nbytes)
+static bool is_named(const struct tbed_timeline_counter *counter, const char *name, size_t nbytes)
 {
+    return counter != NULL && compare_names(counter->name, counter->name_nbytes, name, nbytes) == 0;
+}
+
+/* The first counter of this name; those of other processes follow. Their number if there is none. */
+static size_t find_counter(const struct tbed_timeline *timeline, const char *name, size_t nbytes)
+{
+    size_t at = 0;
     const struct tbed_timeline_counter *counter;
-    for (size_t i = 0; (counter = tbed_timeline_counter_get(timeline, i)) != NULL; i++)
-        if (compare_names(counter->name, counter->name_nbytes, name, nbytes) == 0)
-            break;
-    return counter;
+    while ((counter = tbed_timeline_counter_get(timeline, at)) != NULL && !is_named(counter, name, nbytes))
+        at++;
+    return at;
+}
+
+static size_t counter_count(const struct tbed_timeline *timeline)
+{
+    size_t count = 0;
+    while (timeline != NULL && tbed_timeline_counter_get(timeline, count) != NULL)
+        count++;
+    return count;
 }
 
 struct collector {
@@ -196,21 +211,24 @@ static void collect_counters(struct collector *collector, const struct tbed_time
     const struct table *counters = &collector->report->tables[REPORT_COUNTERS];
     for (size_t i = 0; i < counters->shown; i++) {
         const struct tbed_counter_row *row = counters->rows[i];
-        const struct tbed_timeline_counter *found = find_counter(timeline, row->name, row->name_nbytes);
-        for (size_t part = 0; found != NULL && part < part_count; part++)
-            add(collector, REPORT_COUNTER_MOMENTS,
-                &(struct report_moment){.name = found->name,
-                                        .name_nbytes = found->name_nbytes,
-                                        .id = row->id,
-                                        .part = part,
-                                        .tick = tbed_timeline_tick(timeline, part),
-                                        .values = &found->parts[part]});
+        const struct tbed_timeline_counter *found;
+        for (size_t at = find_counter(timeline, row->name, row->name_nbytes);
+             is_named(found = tbed_timeline_counter_get(timeline, at), row->name, row->name_nbytes); at++)
+            for (size_t part = 0; part < part_count; part++)
+                add(collector, REPORT_COUNTER_MOMENTS,
+                    &(struct report_moment){.name = found->name,
+                                            .name_nbytes = found->name_nbytes,
+                                            .id = row->id,
+                                            .process = found->process,
+                                            .part = part,
+                                            .tick = tbed_timeline_tick(timeline, part),
+                                            .values = &found->parts[part]});
     }
 }
 
 void report_collect_moments(struct report *report)
 {
-    size_t names = 2 + report->tables[REPORT_SPANS].shown + report->tables[REPORT_COUNTERS].shown;
+    size_t names = 2 + report->tables[REPORT_SPANS].shown + counter_count(report->timeline);
     size_t part_count = report->options->moment_count;
     if (part_count == 0)
         return;
@@ -303,24 +321,65 @@ static void put_spans(const struct report *report, double *levels, size_t part_c
     }
 }
 
+/* The process, where others have a counter of this name, too. */
+static void append_process(const struct report *report, uint32_t process, struct tool_buffer *name)
+{
+    struct tbed_process_info info;
+    char pid[32];
+    for (size_t i = 0; tbed_process_get(report->reader, i, &info); i++) {
+        if (info.stream != process)
+            continue;
+        tool_append(name, ", ", 2);
+        if (info.name_id != TBED_ID_INVALID)
+            tool_append_name(name, report->reader, info.name_id);
+        tool_append(name, pid, (size_t)snprintf(pid, sizeof pid, " (%u)", info.pid));
+    }
+}
+
+static bool is_of_several(const struct table *table, size_t part_count, size_t at)
+{
+    uint32_t id = moment(table, at)->id;
+    return (at > 0 && moment(table, at - 1)->id == id) ||
+           (at + part_count < table->count && moment(table, at + part_count)->id == id);
+}
+
 /* The mean of each part between the counter's minimum and maximum; parts without a value are empty. */
+static void put_counter(const struct report *report, size_t at, double *levels, size_t part_count)
+{
+    const struct table *table = &report->tables[REPORT_COUNTER_MOMENTS];
+    const struct report_moment *row = moment(table, at);
+    struct tool_buffer name = {0};
+    bool has_value = false;
+    double min = 0, max = 0;
+    for (size_t k = 0; k < part_count; k++) {
+        const struct tbed_timeline_values *values = moment(table, at + k)->values;
+        if (values->count > 0 && (!has_value || values->min < min))
+            min = values->min;
+        if (values->count > 0 && (!has_value || values->max > max))
+            max = values->max;
+        has_value |= values->count > 0;
+    }
+    for (size_t k = 0; k < part_count; k++) {
+        const struct tbed_timeline_values *values = moment(table, at + k)->values;
+        double height = max > min ? (values->mean - min) / (max - min) : 0.5;
+        levels[k] = values->count > 0 ? 0.001 + 0.999 * height : 0;
+    }
+    tool_append(&name, row->name, row->name_nbytes);
+    if (is_of_several(table, part_count, at))
+        append_process(report, row->process, &name);
+    printf("%11.6g %10.6g  ", min, max);
+    table_put_levels(levels, part_count, LEVELS_WIDTH);
+    put_level_name(part_count, name.bytes, name.nbytes);
+    free(name.bytes);
+}
+
 static void put_counters(const struct report *report, double *levels, size_t part_count)
 {
-    const struct table *table = &report->tables[REPORT_COUNTER_MOMENTS],
-                       *counters = &report->tables[REPORT_COUNTERS];
-    if (counters->shown > 0)
+    const struct table *table = &report->tables[REPORT_COUNTER_MOMENTS];
+    if (table->count > 0)
         put_levels_heading("min", "max", part_count, "counter");
-    for (size_t i = 0; (i + 1) * part_count <= table->count && i < counters->shown; i++) {
-        const struct tbed_counter_row *row = counters->rows[i];
-        for (size_t k = 0; k < part_count; k++) {
-            const struct tbed_timeline_values *values = moment(table, i * part_count + k)->values;
-            double height = row->max > row->min ? (values->mean - row->min) / (row->max - row->min) : 0.5;
-            levels[k] = values->count > 0 ? 0.001 + 0.999 * height : 0;
-        }
-        printf("%11.6g %10.6g  ", row->min, row->max);
-        table_put_levels(levels, part_count, LEVELS_WIDTH);
-        put_level_name(part_count, row->name, row->name_nbytes);
-    }
+    for (size_t at = 0; at + part_count <= table->count && !tool_output_failed(); at += part_count)
+        put_counter(report, at, levels, part_count);
 }
 
 void report_over_time_text(const struct report *report)

@@ -17,9 +17,7 @@
 /* ---- The traces ---- */
 
 struct view_counter {
-    uint32_t id;
-    uint32_t stream, process; /* of its latest value */
-    bool is_shared;           /* several processes have set it */
+    uint32_t id, process;
 };
 
 /* What a trace is known to have, from a sample of its blocks. */
@@ -28,6 +26,7 @@ struct view_facts {
     bool has_spans, has_allocations, has_messages, has_instants, has_flows, has_async;
     struct view_counter *counters;
     size_t counter_count;
+    uint32_t process_stream, process; /* the stream looked up last, and its process */
 };
 
 /* The memory in use over all of the trace's time, once it was asked for. */

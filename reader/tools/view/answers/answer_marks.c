@@ -118,6 +118,7 @@ static void put_counter(struct answer *answer, const struct tbed_marks_info *inf
     struct tbed_json *json = &answer->json;
     tbed_json_object_open(json, NULL);
     tbed_json_u64(json, "id", counter->id);
+    tbed_json_u64(json, "p", counter->process);
     tbed_json_null(json, "s");
     answer_name(answer, "name", counter->id);
     answer_unit(answer, counter->id);

@@ -30,21 +30,20 @@ static uint32_t process_of(const struct tbed_reader *reader, uint32_t stream)
 static void note_counter(struct view_trace *trace, const struct tbed_event *event)
 {
     struct view_facts *facts = &trace->facts;
-    size_t i = 0;
     if (facts->counters == NULL)
         facts->counters = calloc(COUNTERS_MAX, sizeof *facts->counters);
     if (facts->counters == NULL)
         return;
-    while (i < facts->counter_count && facts->counters[i].id != event->id)
+    if (facts->process_stream != event->stream) {
+        facts->process_stream = event->stream;
+        facts->process = process_of(trace->reader, event->stream);
+    }
+    size_t i = 0;
+    while (i < facts->counter_count &&
+           (facts->counters[i].id != event->id || facts->counters[i].process != facts->process))
         i++;
-    struct view_counter *counter = &facts->counters[i];
-    bool is_new = i == facts->counter_count;
-    if (is_new ? i == COUNTERS_MAX : counter->is_shared || counter->stream == event->stream)
-        return;
-    uint32_t process = process_of(trace->reader, event->stream);
-    bool is_shared = !is_new && counter->process != process;
-    *counter = (struct view_counter){event->id, event->stream, process, is_shared};
-    facts->counter_count += is_new;
+    if (i == facts->counter_count && i < COUNTERS_MAX)
+        facts->counters[facts->counter_count++] = (struct view_counter){event->id, facts->process};
 }
 
 static void note_event(struct view_trace *trace, const struct tbed_event *event)
@@ -118,30 +117,13 @@ static void find_facts(struct view_trace *trace)
     size_t count = tbed_event_block_count(trace->reader);
     trace->facts.is_complete = false;
     trace->facts.counter_count = 0;
+    trace->facts.process_stream = 0;
     if (count <= SAMPLE_BLOCKS)
         sample_all(trace);
     for (size_t i = 0; count > SAMPLE_BLOCKS && i < SAMPLE_BLOCKS; i++)
         sample_block(trace, count / SAMPLE_BLOCKS * i + count % SAMPLE_BLOCKS * i / SAMPLE_BLOCKS);
     trace->facts_generation = trace->generation;
     trace->has_facts = true;
-}
-
-static bool is_named_alike(const struct tbed_reader *reader, uint32_t one, uint32_t other)
-{
-    struct tbed_name a, b;
-    return tbed_event_label(reader, one, &a) == TBED_OK && tbed_event_label(reader, other, &b) == TBED_OK &&
-           a.nbytes == b.nbytes && memcmp(a.text, b.text, a.nbytes) == 0;
-}
-
-/* Is it a single process's? A sample shows that only of one that others have too, under ids of their own. */
-static bool has_process(const struct view_trace *trace, const struct view_counter *counter)
-{
-    const struct view_facts *facts = &trace->facts;
-    bool is_known = facts->is_complete;
-    for (size_t i = 0; i < facts->counter_count && !is_known; i++)
-        is_known = facts->counters[i].id != counter->id &&
-                   is_named_alike(trace->reader, facts->counters[i].id, counter->id);
-    return is_known && !counter->is_shared && counter->process != 0;
 }
 
 static void put_facts(struct answer *answer)
@@ -159,8 +141,7 @@ static void put_facts(struct answer *answer)
         tbed_json_u64(json, "id", counter->id);
         answer_name(answer, "name", counter->id);
         answer_unit(answer, counter->id);
-        if (has_process(trace, counter))
-            tbed_json_u64(json, "p", counter->process);
+        tbed_json_u64(json, "p", counter->process);
         tbed_json_object_close(json);
     }
     tbed_json_array_close(json);

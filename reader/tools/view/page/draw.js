@@ -224,7 +224,7 @@ function drawAsync(row, top) {
 // ---- Plots ----
 
 function drawPlot(row, top) {
-    const plots = (extras[row.f]?.plots ?? []).filter(plot => plot.id === row.plot);
+    const plots = (extras[row.f]?.plots ?? []).filter(plot => plot.id === row.plot && plot.p === row.p);
     let low = 0, high = 0;
     for (const { points } of plots)
         for (let at = 0; at < points.length; at += 4) {
@@ -247,10 +247,10 @@ function drawPlot(row, top) {
 }
 
 export function plotValue(row, value) {
-    if (row.detail === "bytes")
+    if (row.unit === "bytes")
         return bytes(Math.round(value));
     const text = Math.abs(value) >= 1e6 ? count(Math.round(value)) : String(+value.toPrecision(6));
-    return row.detail ? `${text} ${visible(row.detail)}` : text;
+    return row.unit ? `${text} ${visible(row.unit)}` : text;
 }
 
 /** The band between lowest and highest, and the mean as a line: a value holds until the next. */
@@ -514,7 +514,7 @@ function gapAt(row, x) {
 function valueAt(row, x) {
     const values = [];
     for (const plot of extras[row.f]?.plots ?? []) {
-        if (plot.id !== row.plot)
+        if (plot.id !== row.plot || plot.p !== row.p)
             continue;
         const index = Math.floor((timeAtLocal(row.f, x) - (plot.b ?? extras[row.f].b)) / plot.column);
         let at = -1;

@@ -46,10 +46,10 @@ function fileNode(f) {
         node.children.push(leaf("async", "a", "Asynchronous spans", { detail: "" }));
     const processes = new Map(file.processes.length > 1 ? file.processes.map(process => [process.p, process]) : []);
     for (const counter of file.counters)
-        node.children.push(leaf("plot", "c" + counter.id, counter.name, { plot: counter.id,
+        node.children.push(leaf("plot", `c${counter.id}p${counter.p}`, counter.name, { plot: counter.id, p: counter.p, unit: counter.unit,
             detail: [ownerOf(processes.get(counter.p)), counter.unit].filter(Boolean).join(", ") }));
     if (file.has.allocations)
-        node.children.push(leaf("plot", "m", "Memory in use", { plot: "memory", detail: "bytes" }));
+        node.children.push(leaf("plot", "m", "Memory in use", { plot: "memory", unit: "bytes", detail: "bytes" }));
     return node;
 }
 

@@ -77,16 +77,33 @@ static void draw_track_head(const struct picture *picture, const struct picture_
     draw_head(picture, row, ROWS_PAD + 10, CANVAS_USUAL, name, detail, below);
 }
 
+/* The process that has the counter, if there are several, and the counter's unit. */
+static void owner_and_unit(const struct picture_panel *panel, const struct tbed_timeline_counter *counter,
+                           char shown[2 * TEXTS_NBYTES + 16])
+{
+    const struct tbed_reader *reader = panel->panel.trace->reader;
+    struct tbed_process_info process;
+    char owner[TEXTS_NBYTES] = "", pid[16] = "", unit[TEXTS_NBYTES];
+    for (size_t i = 0; tbed_process_get(reader, 1, &process) && tbed_process_get(reader, i, &process); i++)
+        if (process.stream == counter->process) {
+            name_of(panel, process.name_id, "process", owner);
+            if (process.pid != 0)
+                snprintf(pid, sizeof pid, " %u", process.pid);
+        }
+    name_of(panel, tbed_counter_unit(reader, counter->id), "", unit);
+    snprintf(shown, 2 * TEXTS_NBYTES + 16, "%s%s%s%s", owner, pid,
+             *owner != '\0' && *unit != '\0' ? ", " : "", unit);
+}
+
 static void draw_plot_head(const struct picture *picture, const struct picture_panel *panel,
                            const struct row *row)
 {
-    char name[TEXTS_NBYTES], unit[TEXTS_NBYTES] = "bytes, all processes";
+    char name[TEXTS_NBYTES] = "Memory in use", below[2 * TEXTS_NBYTES + 16] = "bytes, all processes";
     if (row->kind == ROW_COUNTER) {
         texts_visible(name, row->counter->name, row->counter->name_nbytes);
-        name_of(panel, tbed_counter_unit(panel->panel.trace->reader, row->counter->id), "", unit);
+        owner_and_unit(panel, row->counter, below);
     }
-    draw_head(picture, row, ROWS_PAD, CANVAS_USUAL, row->kind == ROW_COUNTER ? name : "Memory in use", "",
-              unit);
+    draw_head(picture, row, ROWS_PAD, CANVAS_USUAL, name, "", below);
 }
 
 static void draw_async_head(const struct picture *picture, const struct picture_panel *panel,

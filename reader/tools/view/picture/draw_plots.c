@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #define PLOT_PAD          4.0
 #define BELOW             0.22 /* opacity of what is below a value, */
@@ -99,6 +100,23 @@ static void line_through_values(const struct plot *plot)
     canvas_line_end(plot->picture->canvas, 1.25, plot->picture->looks.plot);
 }
 
+static bool is_in_bytes(const struct plot *plot)
+{
+    const struct tbed_reader *reader = plot->panel->panel.trace->reader;
+    uint32_t unit = tbed_counter_unit(reader, plot->row->counter->id);
+    char text[8] = "";
+    return unit != TBED_ID_INVALID && tbed_id_text(reader, unit, TBED_NAME_ALL, text, sizeof text) == 5 &&
+           strcmp(text, "bytes") == 0;
+}
+
+static void format_value(const struct plot *plot, double value, char text[48])
+{
+    if (value >= 0 && is_in_bytes(plot))
+        tool_format_bytes(text, value);
+    else
+        tool_format_number(text, value, NUMBER_LENGTH_MAX);
+}
+
 void draw_counter(const struct picture *picture, const struct picture_panel *panel, const struct row *row)
 {
     const struct tbed_timeline *timeline = panel->panel.timeline;
@@ -115,8 +133,8 @@ void draw_counter(const struct picture *picture, const struct picture_panel *pan
         draw_point(&plot, &point, tbed_timeline_tick(timeline, i + 1), values->count > 0);
     }
     line_through_values(&plot);
-    tool_format_number(low, plot.low, NUMBER_LENGTH_MAX);
-    tool_format_number(high, plot.high, NUMBER_LENGTH_MAX);
+    format_value(&plot, plot.low, low);
+    format_value(&plot, plot.high, high);
     draw_scale(&plot, low, high);
     canvas_unclip(picture->canvas);
 }

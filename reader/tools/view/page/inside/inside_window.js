@@ -1,5 +1,6 @@
 // What is drawn of a page that is a file: windows, marks, plots, gaps, flows. As the server does it, from what is stored.
 // SPDX-License-Identifier: MIT
+import { state } from "../state.js";
 import { firstAfter, isIn, rowsOf, selectionOf, stored } from "./inside_data.js";
 
 const FIELDS = 8; // of a part: depth, begin, duration, count, busy, longest, id, open
@@ -156,11 +157,12 @@ function numberOf(value) {
     return typeof value === "number" ? value : Number(value); // "NaN", "Infinity"
 }
 
-function pointsOf(items, id, b, e, column) {
+/** Of a counter of one process; 'processes' are those of the streams. */
+function pointsOf(items, { id, p }, processes, b, e, column) {
     const columns = new Map();
     for (let at = 0; at < items.length; at += 4) {
         const time = items[at + 1], value = numberOf(items[at + 3]);
-        if (items[at + 2] !== id || time < b || time >= e)
+        if (items[at + 2] !== id || time < b || time >= e || (processes.get(items[at]) ?? 0) !== p)
             continue;
         const index = Math.floor((time - b) / column), sum = columns.get(index) ?? [Infinity, 0, -Infinity, 0];
         columns.set(index, [Math.min(sum[0], value), sum[1] + value, Math.max(sum[2], value), sum[3] + 1]);
@@ -170,8 +172,9 @@ function pointsOf(items, id, b, e, column) {
 
 export function insidePlots({ f = 0, b, e, w = 1600 }) {
     const { facts } = stored[f], items = facts.counters?.items, column = Math.max(1, Math.ceil((e - b) / w));
+    const processes = new Map(state.files[f].tracks.map(track => [track.s, track.p]));
     return { b, e, exact: items !== null, plots: (facts["joined plots"]?.plots ?? []).map(plot => items && plot.id !== "memory"
-        ? { ...plot, column, points: pointsOf(items, plot.id, b, e, column) } : { ...plot, b: facts.b }) };
+        ? { ...plot, column, points: pointsOf(items, plot, processes, b, e, column) } : { ...plot, b: facts.b }) };
 }
 
 // ---- Gaps and flows ----
