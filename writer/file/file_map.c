@@ -49,9 +49,18 @@ static uint64_t address_space_share(void)
     return limit.rlim_cur / 8 > MAP_NBYTES_MIN ? limit.rlim_cur / 8 : MAP_NBYTES_MIN;
 }
 
+/* In a series, the next file is due before a map that is smaller than wanted ends: nothing is dropped. */
+static void rotate_in_time(struct tbed_file *file)
+{
+    uint64_t pages = (file->map_nbytes >> file->page_shift) / 4 * 3;
+    if (file->is_in_series && (file->growth.full_page_count == 0 || file->growth.full_page_count > pages))
+        file->growth.full_page_count = pages;
+}
+
 /* Reserves address space for all that the file may become, or less where the process is limited; never less than a ring. */
 enum tbed_status tbed_file_map(struct tbed_file *file, uint64_t max_nbytes, struct tbed_error *error)
 {
+    const uint64_t wanted_nbytes = max_nbytes;
     uint64_t least_nbytes = ((uint64_t)file->fields.ring_page_count + 1) * file->page_nbytes;
     uint64_t share_nbytes = address_space_share();
     if (share_nbytes < least_nbytes)
@@ -64,6 +73,8 @@ enum tbed_status tbed_file_map(struct tbed_file *file, uint64_t max_nbytes, stru
         if (map != MAP_FAILED) {
             file->map = map;
             file->map_nbytes = nbytes;
+            if (nbytes + file->page_nbytes <= wanted_nbytes)
+                rotate_in_time(file);
             advise_few(map, nbytes);
             guard(file);
             return TBED_OK;

@@ -607,6 +607,31 @@ static void a_trace_takes_little_of_a_limited_address_space(void **state)
     passes_in_a_child(map_beside_a_trace);
 }
 
+/* Files of 1 GiB are asked for, and the map has 64 MiB: the next file comes in time for what 64 MiB cannot hold. */
+static int rotate_where_memory_is_short(void)
+{
+    struct tbed_writer_options options = {
+        .size = sizeof options, .no_helper = true, .rotate_nbytes = 1 << 30, .rotate_keep = 1};
+    struct tbed_writer *writer = NULL;
+    NEED(addresses_limit(256));
+    NEED(tbed_writer_open(test_path("short-series"), &options, &writer, NULL) == TBED_OK);
+    struct tbed_recorder *recorder = tbed_recorder_open(writer, NULL);
+    for (unsigned i = 0; i < (72 << 20) / 8; i++)
+        tbed_instant_record(recorder, 1);
+    NEED(tbed_writer_drop_count(writer, TBED_DROP_SIZE_LIMIT) == 0);
+    tbed_writer_close(writer);
+    return 0;
+}
+
+static void a_series_goes_on_in_a_limited_address_space(void **state)
+{
+    (void)state;
+#if TEST_IS_SANITIZED
+    skip(); /* the sanitizer needs the address space */
+#endif
+    passes_in_a_child(rotate_where_memory_is_short);
+}
+
 /* The map may be smaller than the limit of the file, but not than a ring. */
 static int map_rings_where_memory_is_short(void)
 {
@@ -695,6 +720,7 @@ int main(void)
         cmocka_unit_test(a_file_is_shut_only_if_it_has_all_its_pages),
         cmocka_unit_test(a_small_map_will_not_do),
         cmocka_unit_test(a_trace_takes_little_of_a_limited_address_space),
+        cmocka_unit_test(a_series_goes_on_in_a_limited_address_space),
         cmocka_unit_test(a_ring_is_mapped_completely),
         cmocka_unit_test(a_file_that_cannot_be_mapped_changes_nothing),
         cmocka_unit_test(drops_after_the_close_are_not_waited_for),
