@@ -49,6 +49,7 @@ struct change { /* of a copy of a trace */
         uint64_t from, end;
     } ranges[RANGES_MAX]; /* of the trace, whose content is gone */
     size_t range_count;
+    uint64_t taken_at, taken_nbytes; /* bytes that were taken out; what is behind them has moved there */
     char text[120];
 };
 
@@ -252,6 +253,7 @@ static void change_begin(struct change *change, const struct trace *trace)
     memcpy(change->bytes, trace->bytes, trace->nbytes);
     change->nbytes = trace->nbytes;
     change->range_count = 0;
+    change->taken_nbytes = 0;
 }
 
 static void lose(struct change *change, uint64_t from, uint64_t end)
@@ -302,6 +304,8 @@ static void take_out(struct change *change, uint64_t at, uint64_t nbytes)
     nbytes = nbytes < change->nbytes - at ? nbytes : change->nbytes - at;
     memmove(change->bytes + at, change->bytes + at + nbytes, change->nbytes - at - nbytes);
     change->nbytes -= nbytes;
+    change->taken_at = at;
+    change->taken_nbytes = nbytes;
     lose(change, at, at + nbytes);
     snprintf(change->text, sizeof change->text, "take out [%llu, %llu)", (unsigned long long)at,
              (unsigned long long)(at + nbytes));
@@ -528,17 +532,23 @@ static void change_at_random(struct change *change, const struct trace *trace)
     }
 }
 
-/* Without the header page, too. */
+/* With what has moved there, because bytes before it were taken out. */
+static void zero_header_page(struct change *change, const struct trace *trace)
+{
+    uint64_t end = trace->page_nbytes;
+    memset(change->bytes, 0, end);
+    lose(change, 0, change->taken_at < end ? end + change->taken_nbytes : end);
+    strcat(change->text, ", without the header page");
+}
+
 static void damage_at_random(const struct trace *trace, unsigned long count)
 {
     struct change change = {0};
     for (unsigned long i = 0; i < count; i++) {
         change_at_random(&change, trace);
         check_report(trace, &change);
-        if (i % 2 == 0 && change.range_count < RANGES_MAX && change.nbytes > trace->page_nbytes) {
-            memset(change.bytes, 0, trace->page_nbytes);
-            strcat(change.text, ", without the header page");
-        }
+        if (i % 2 == 0 && change.range_count < RANGES_MAX && change.nbytes > trace->page_nbytes)
+            zero_header_page(&change, trace);
         check_recovery(trace, &change);
     }
     free(change.bytes);
