@@ -56,8 +56,8 @@ static bool feed(struct foreign_input *input)
             input->damage = TBED_ERR_FOREIGN_PACKED;
         return false;
     }
-    if (unpacker->is_between && inflateReset(stream) != Z_OK)
-        return false;
+    if (unpacker->is_between)
+        inflateReset(stream);
     unpacker->is_between = false;
     return true;
 }
@@ -70,12 +70,13 @@ static size_t unpack(struct foreign_input *input, char *to, size_t room)
     while (stream->avail_out == room && feed(input)) {
         int result = inflate(stream, Z_NO_FLUSH);
         input->unpacker->is_between = result == Z_STREAM_END;
+        if (result == Z_OK || result == Z_STREAM_END)
+            continue;
         if (result == Z_MEM_ERROR)
             input->failure = TBED_ERR_MEMORY;
-        else if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
+        else
             input->damage = TBED_ERR_FOREIGN_PACKED;
-        if (input->failure != TBED_OK || input->damage != TBED_OK)
-            break;
+        break;
     }
     return room - stream->avail_out;
 }
@@ -133,11 +134,7 @@ static enum tbed_status open_unpacker(struct foreign_input *input)
     input->unpacker = calloc(1, sizeof *input->unpacker);
     if (input->unpacker == NULL)
         return TBED_ERR_MEMORY;
-    if (inflateInit2(&input->unpacker->stream, GZIP_WINDOW) == Z_OK)
-        return TBED_OK;
-    free(input->unpacker);
-    input->unpacker = NULL;
-    return TBED_ERR_MEMORY;
+    return inflateInit2(&input->unpacker->stream, GZIP_WINDOW) == Z_OK ? TBED_OK : TBED_ERR_MEMORY;
 }
 
 enum tbed_status tbed_foreign_input_open(struct foreign_input *input, int fd)
@@ -169,8 +166,7 @@ size_t tbed_foreign_start(const char *start, size_t nbytes, char *text, size_t r
         memcpy(text, start, taken);
         return taken;
     }
-    if (inflateInit2(&stream, GZIP_WINDOW) != Z_OK)
-        return 0;
+    inflateInit2(&stream, GZIP_WINDOW); /* if it fails, inflate() gives nothing */
     stream.next_in = (unsigned char *)(uintptr_t)start;
     stream.avail_in = (unsigned)nbytes;
     stream.next_out = (unsigned char *)text;

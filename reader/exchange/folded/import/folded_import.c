@@ -45,17 +45,17 @@ static bool take_digits(const char *at, const char *end, struct folded_line *lin
     return true;
 }
 
-/* False: it is no line of folded stacks. */
+/* Of a line that is not blank. False: it is no line of folded stacks. */
 static bool read_line(const char *at, const char *end, struct folded_line *line)
 {
     *line = (struct folded_line){.stack = at};
-    while (end > at && (end[-1] == '\r' || end[-1] == ' ' || end[-1] == '\t'))
+    while (end[-1] == '\r' || end[-1] == ' ' || end[-1] == '\t')
         end--;
     const char *number = end;
     while (number > at && number[-1] != ' ' && number[-1] != '\t')
         number--;
     line->stack_end = number > at ? number - 1 : at;
-    line->is_negative = number < end && *number == '-';
+    line->is_negative = *number == '-';
     return line->stack_end > at && take_digits(number + line->is_negative, end, line);
 }
 
@@ -152,9 +152,14 @@ static void take_line(struct folded_import *folded, const struct folded_line *li
     tbed_sample_put(samples, line->value);
 }
 
+static size_t window_nbytes(const struct foreign_input *input)
+{
+    return (size_t)(input->end - input->at);
+}
+
 static const char *line_end(const struct foreign_input *input, size_t from)
 {
-    size_t nbytes = (size_t)(input->end - input->at);
+    size_t nbytes = window_nbytes(input);
     return nbytes > from ? memchr(input->at + from, '\n', nbytes - from) : NULL;
 }
 
@@ -164,14 +169,12 @@ static bool take_next(struct folded_import *folded)
     struct foreign_input *input = &folded->input;
     struct folded_line line;
     const char *newline = line_end(input, 0);
-    for (size_t seen = 0; newline == NULL && !input->is_at_end && input->failure == TBED_OK;) {
-        seen = (size_t)(input->end - input->at);
-        if (!tbed_foreign_input_more(input) && !input->is_at_end)
-            break;
+    for (size_t seen = window_nbytes(input); newline == NULL && tbed_foreign_input_more(input);) {
         newline = line_end(input, seen);
+        seen = window_nbytes(input);
     }
     const char *end = newline != NULL ? newline : input->end;
-    if (input->failure != TBED_OK || (input->at == input->end && input->is_at_end))
+    if (input->failure != TBED_OK || input->at == input->end)
         return false;
     bool is_long = newline == NULL && !input->is_at_end;
     if (is_long && !folded->is_in_long_line)

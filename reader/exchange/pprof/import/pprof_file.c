@@ -16,6 +16,7 @@
 #define FIELD_HEADER_NMAX  20 /* two numbers */
 #define MESSAGE_NBYTES_MAX (FOREIGN_ITEM_MAX / 4)
 #define REALTIME_NS_MAX    (INT64_C(1) << 62)
+#define WIRES              (1u << PROTO_VARINT | 1u << PROTO_FIXED64 | 1u << PROTO_BYTES | 1u << PROTO_FIXED32)
 
 /* ---- Which files ---- */
 
@@ -124,7 +125,7 @@ static enum tbed_status see_field(struct foreign_input *input)
     size_t taken = tbed_proto_varint(input->at, input->end, &tag);
     if (taken == 0)
         return is_cut ? TBED_ERR_FOREIGN_CUT : TBED_ERR_FOREIGN_RECORD;
-    if (tag >> 3 == 0 || tag > UINT32_MAX || (tag & 7) == 3 || (tag & 7) == 4 || (tag & 7) > 5)
+    if (tag >> 3 == 0 || tag > UINT32_MAX || (WIRES >> (tag & 7) & 1) == 0)
         return TBED_ERR_FOREIGN_RECORD;
     if ((tag & 7) != PROTO_BYTES)
         return TBED_OK;
@@ -198,9 +199,7 @@ static enum tbed_status write_trace(struct pprof_import *pprof, int from, int fd
 {
     char unit[17], thread[64];
     bool is_count = tbed_pprof_unit(pprof, unit);
-    struct pprof_text type = {"", 0};
-    if (pprof->type_count > 0)
-        type = tbed_pprof_text(pprof, pprof->types[pprof->value_index].type);
+    struct pprof_text type = tbed_pprof_text(pprof, pprof->types[pprof->value_index].type);
     size_t nbytes = type.nbytes < sizeof thread ? type.nbytes : 0;
     memcpy(thread, type.text, nbytes);
     thread[nbytes] = '\0';

@@ -18,7 +18,7 @@
 #define PPROF_LINES_MAX    128u /* of a location */
 #define PPROF_MAPPINGS_MAX 256u
 #define PPROF_COMMENTS_MAX 64u
-/* Of all strings, and of all other tables together; what is beyond is damage. */
+/* Of all strings, and of all tables together; what is beyond is damage. */
 #define PPROF_STRINGS_NBYTES_MAX ((size_t)256 << 20)
 #define PPROF_TABLE_COUNT_MAX    ((size_t)16 << 20)
 

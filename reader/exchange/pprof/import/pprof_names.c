@@ -104,7 +104,7 @@ static uint64_t scale_of(const struct pprof_import *pprof, size_t index)
 void tbed_pprof_choose(struct pprof_import *pprof)
 {
     struct pprof_text usual = tbed_pprof_text(pprof, pprof->default_type);
-    size_t time = SIZE_MAX, chosen = SIZE_MAX;
+    size_t time = SIZE_MAX, chosen = SIZE_MAX, last = 0;
     for (size_t i = 0; i < pprof->type_count; i++) {
         struct pprof_text type = tbed_pprof_text(pprof, pprof->types[i].type);
         bool is_usual = usual.nbytes > 0 && type.nbytes == usual.nbytes &&
@@ -113,19 +113,18 @@ void tbed_pprof_choose(struct pprof_import *pprof)
             chosen = i;
         if (scale_of(pprof, i) != 0 && (time == SIZE_MAX || chosen == i))
             time = i;
+        last = i;
     }
     chosen = time != SIZE_MAX ? time : chosen;
-    pprof->value_index = chosen != SIZE_MAX ? chosen : pprof->type_count > 0 ? pprof->type_count - 1 : 0;
-    pprof->scale = pprof->type_count > 0 ? scale_of(pprof, pprof->value_index) : 0;
+    pprof->value_index = chosen != SIZE_MAX ? chosen : last;
+    pprof->scale = scale_of(pprof, pprof->value_index);
 }
 
 bool tbed_pprof_unit(const struct pprof_import *pprof, char unit_ret[17])
 {
-    struct pprof_text unit = {"", 0};
+    struct pprof_text unit = tbed_pprof_text(pprof, pprof->types[pprof->value_index].unit);
     if (pprof->scale != 0)
         return false;
-    if (pprof->type_count > 0)
-        unit = tbed_pprof_text(pprof, pprof->types[pprof->value_index].unit);
     for (size_t i = 0; i < unit.nbytes; i++)
         if (unit.text[i] <= ' ' || unit.text[i] > '~')
             unit.nbytes = 0;
@@ -172,8 +171,7 @@ static void put_mappings(const struct pprof_import *pprof, struct tbed_json *jso
 
 static void put_profile(const struct pprof_import *pprof, struct tbed_json *json)
 {
-    if (pprof->type_count > 0)
-        put_type(pprof, json, "value", &pprof->types[pprof->value_index]);
+    put_type(pprof, json, "value", &pprof->types[pprof->value_index]);
     tbed_json_array_open(json, "sample_types");
     for (size_t i = 0; i < pprof->type_count; i++)
         put_type(pprof, json, NULL, &pprof->types[i]);

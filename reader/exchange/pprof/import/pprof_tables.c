@@ -15,18 +15,17 @@ struct pprof_text tbed_pprof_text(const struct pprof_import *pprof, uint64_t num
     return (struct pprof_text){end > start ? pprof->strings.bytes + start : "", end - start};
 }
 
-/* Without a table that is full, or out of memory. */
-static bool has_room(struct pprof_import *pprof, size_t count)
+static bool is_full(const struct pprof_import *pprof)
 {
-    return !pprof->is_out_of_memory && count < PPROF_TABLE_COUNT_MAX;
+    return pprof->string_ends.count + pprof->functions.map.count + pprof->locations.map.count +
+               pprof->lines.count >=
+           PPROF_TABLE_COUNT_MAX;
 }
 
 static bool take_string(struct pprof_import *pprof, const struct proto_field *field)
 {
     bool is_first = pprof->string_ends.count == 0;
-    if (field->wire != PROTO_BYTES || (is_first && field->nbytes > 0) ||
-        !has_room(pprof, pprof->string_ends.count) ||
-        field->nbytes > PPROF_STRINGS_NBYTES_MAX - pprof->strings.nbytes)
+    if ((is_first && field->nbytes > 0) || field->nbytes > PPROF_STRINGS_NBYTES_MAX - pprof->strings.nbytes)
         return false;
     tbed_text_put(&pprof->strings, field->bytes, field->nbytes);
     size_t *end = TBED_VECTOR_PUSH(&pprof->string_ends);
@@ -47,7 +46,7 @@ static bool take_type(const struct proto_field *message, struct pprof_type *type
         else if (field.number == PPROF_VALUE_UNIT)
             type->unit = field.value;
     }
-    return !in.is_bad && message->wire == PROTO_BYTES;
+    return !in.is_bad;
 }
 
 static uint32_t line_number(uint64_t value)
@@ -81,7 +80,7 @@ static bool take_function(struct pprof_import *pprof, const struct proto_field *
             break;
         }
     }
-    if (in.is_bad || function.key == 0 || !has_room(pprof, pprof->functions.map.count))
+    if (in.is_bad || function.key == 0)
         return false;
     kept = TBED_HASHMAP_ADD(&pprof->functions, function.key);
     pprof->is_out_of_memory |= kept == NULL;
@@ -102,7 +101,7 @@ static bool take_line(struct pprof_import *pprof, const struct proto_field *mess
         else if (field.number == PPROF_LINE_LINE)
             line.line = line_number(field.value);
     }
-    if (in.is_bad || message->wire != PROTO_BYTES || !has_room(pprof, pprof->lines.count))
+    if (in.is_bad || message->wire != PROTO_BYTES)
         return false;
     if (location->line_count == PPROF_LINES_MAX) {
         pprof->report->notes[TBED_IMPORT_NOTE_FRAMES]++;
@@ -131,7 +130,7 @@ static bool take_location(struct pprof_import *pprof, const struct proto_field *
         else if (field.number == PPROF_LOCATION_LINE)
             is_fine = take_line(pprof, &field, &location);
     }
-    if (!is_fine || in.is_bad || location.key == 0 || !has_room(pprof, pprof->locations.map.count))
+    if (!is_fine || in.is_bad || location.key == 0)
         return false;
     kept = TBED_HASHMAP_ADD(&pprof->locations, location.key);
     pprof->is_out_of_memory |= kept == NULL;
@@ -167,7 +166,7 @@ static bool take_mapping(struct pprof_import *pprof, const struct proto_field *m
         pprof->mappings[pprof->mapping_count++] = mapping;
     else
         pprof->report->notes[TBED_IMPORT_NOTE_METADATA]++;
-    return !in.is_bad && message->wire == PROTO_BYTES;
+    return !in.is_bad;
 }
 
 static bool take_sample_type(struct pprof_import *pprof, const struct proto_field *field)
@@ -218,6 +217,9 @@ static void take_comments(struct pprof_import *pprof, const struct proto_field *
 
 bool tbed_pprof_take_table(struct pprof_import *pprof, const struct proto_field *field)
 {
+    bool is_in_table = field->number <= PPROF_STRING_TABLE || field->number == PPROF_PERIOD_TYPE;
+    if (is_in_table && (field->wire != PROTO_BYTES || is_full(pprof)))
+        return false;
     switch (field->number) {
     case PPROF_SAMPLE_TYPE:
         return take_sample_type(pprof, field);
