@@ -14,7 +14,7 @@
 #include "fuzz/support/scratch.h"
 
 #define RUNS_MAX       120
-#define FAILING_NBYTES 2048 /* longer files are only imported */
+#define FAILING_NBYTES 2048 /* longer files are only imported, and so are most others */
 
 static enum tbed_status import_open(struct failing_work *work, const char *to, struct tbed_error *error)
 {
@@ -49,8 +49,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
         work.sum = failing_sum_of_trace(work.reader);
         tbed_reader_close(work.reader);
         work.reader = NULL;
+        if (nbytes <= FAILING_NBYTES && nbytes % 32 == 0)
+            failing_run(&each, import_failing, &work);
         if (nbytes <= FAILING_NBYTES && nbytes % 4 == 0) {
-            work.file_errno = failing_errnos[nbytes % FAILING_ERRNO_COUNT];
+            work.file_errno = failing_errnos[nbytes / 4 % FAILING_ERRNO_COUNT];
             failing_run(&each, import_failing, &work);
         }
     }
