@@ -110,9 +110,10 @@ static struct uftrace_task *task_find(struct uftrace *folder, uint32_t tid)
 static void task_add(struct uftrace *folder, uint32_t tid, uint32_t pid, uint32_t parent)
 {
     struct uftrace_task *task = task_find(folder, tid);
-    if (task == NULL && folder->tasks.count < TASKS_MAX)
+    if (task == NULL && folder->tasks.count < TASKS_MAX) {
         task = TBED_VECTOR_PUSH(&folder->tasks);
-    folder->is_out_of_memory |= task == NULL && folder->tasks.count < TASKS_MAX;
+        folder->is_out_of_memory |= task == NULL;
+    }
     if (task == NULL)
         return;
     task->tid = tid;

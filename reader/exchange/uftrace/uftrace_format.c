@@ -23,11 +23,13 @@ static const char magic[8] = "Ftrace!";
 
 /* ---- Opening ---- */
 
-static bool map_info(struct uftrace *folder)
+/* Keeps the path of the folder, and maps its 'info'. False: it is no such folder. */
+static bool map_info(struct uftrace *folder, const char *path)
 {
     const struct mapped_file *info = &folder->info_file;
-    return tbed_uftrace_map(folder, "info", &folder->info_file) && info->nbytes >= INFO_HEADER_NBYTES &&
-           memcmp(info->bytes, magic, sizeof magic) == 0;
+    int nbytes = snprintf(folder->path, sizeof folder->path, "%s", path);
+    return (size_t)nbytes < sizeof folder->path && tbed_uftrace_map(folder, "info", &folder->info_file) &&
+           info->nbytes >= INFO_HEADER_NBYTES && memcmp(info->bytes, magic, sizeof magic) == 0;
 }
 
 static bool is_folder(const char *path)
@@ -35,8 +37,7 @@ static bool is_folder(const char *path)
     struct uftrace *folder = calloc(1, sizeof *folder);
     if (folder == NULL)
         return false;
-    snprintf(folder->path, sizeof folder->path, "%s", path);
-    bool is_ours = strlen(path) < sizeof folder->path && map_info(folder);
+    bool is_ours = map_info(folder, path);
     tbed_mapped_file_close(&folder->info_file);
     free(folder);
     return is_ours;
@@ -58,8 +59,7 @@ static enum tbed_status open_folder(const char *path, int fd, void **source_ret,
         return tbed_exchange_fail(error_ret, TBED_ERR_MEMORY);
     enum tbed_status status = TBED_OK;
     errno = 0;
-    snprintf(folder->path, sizeof folder->path, "%s", path != NULL ? path : "");
-    if (path == NULL || strlen(path) >= sizeof folder->path || !map_info(folder))
+    if (!map_info(folder, path)) /* never by a descriptor: no file alone is of the format */
         status = TBED_ERR_NOT_A_TRACE;
     else if (uftrace_load_u32(folder->info_file.bytes + 8) < VERSION_MIN ||
              uftrace_load_u32(folder->info_file.bytes + 8) > VERSION_MAX ||

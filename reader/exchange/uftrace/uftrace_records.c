@@ -49,10 +49,11 @@ struct reading {
     struct cached cache[CACHE_COUNT];
 };
 
+/* 'at' is inside the file, or its end. */
 static struct record load_record(const struct mapped_file *file, uint64_t at)
 {
     struct record record = {.offset = at};
-    if (at > file->nbytes || file->nbytes - at < RECORD_NBYTES)
+    if (file->nbytes - at < RECORD_NBYTES)
         return record;
     uint64_t word = uftrace_load_u64(file->bytes + at + 8);
     record.time = uftrace_load_u64(file->bytes + at);
@@ -82,8 +83,7 @@ static uint64_t tick_of(struct reading *reading, const struct record *record)
     if (record->time >= reading->first_time && ns < UINT64_MAX / 4)
         return IMPORT_FIRST_TICK + ns;
     damaged(reading, TBED_ERR_FOREIGN_TIME, record->offset, record->time);
-    return reading->thread != NULL && reading->thread->last_tick != 0 ? reading->thread->last_tick
-                                                                      : IMPORT_FIRST_TICK;
+    return reading->thread->last_tick != 0 ? reading->thread->last_tick : IMPORT_FIRST_TICK;
 }
 
 /* ---- Functions ---- */
@@ -97,7 +97,7 @@ static void note_change(struct reading *reading, uint64_t change, uint64_t time)
 /* Another program or a new library may be at the same addresses. */
 static void forget_if_changed(struct reading *reading, uint64_t time)
 {
-    if (time < reading->change_time && reading->change_time != 0)
+    if (time < reading->change_time)
         return;
     memset(reading->cache, 0, sizeof reading->cache);
     reading->change_time = UINT64_MAX;
@@ -253,7 +253,7 @@ static void take_values(struct reading *reading, const struct record *record, si
     size_t left = (size_t)(reading->file->nbytes - reading->at);
     size_t nbytes = left >= 2 ? at[0] | (size_t)at[1] << 8 : 0;
     size_t padded = (2 + nbytes + 7) / 8 * 8;
-    if (left < 2 || padded > left || !is_next(reading, record, reading->at + padded)) {
+    if (padded > left || !is_next(reading, record, reading->at + padded)) {
         skip_payload(reading, record);
         return;
     }
