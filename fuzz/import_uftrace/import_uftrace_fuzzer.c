@@ -6,15 +6,26 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include <string.h>
+
 #include "fuzz/support/failing.h"
 #include "fuzz/support/fuzz.h"
 #include "fuzz/support/imported.h"
 #include "fuzz/support/scratch.h"
 
-static const char *const names[] = {"info",      "task.txt", "1.dat", "2.dat",
-                                    "sid-1.map", "a.sym",    "a.dbg", "perf-cpu0.dat"};
+static const char *const names[] = {"info",  "task.txt", "1.dat",         "2.dat", "sid-1.map",
+                                    "a.sym", "a.dbg",    "perf-cpu0.dat", "1.txt", "99999999999.dat"};
 #define RUNS_MAX   200
 #define NAME_COUNT (sizeof names / sizeof names[0])
+
+/* A path of the folder that is longer than a path may be. */
+static const char *too_long(void)
+{
+    static char path[5000];
+    memset(path, '/', sizeof path - 1);
+    memcpy(path, scratch_folder(), strlen(scratch_folder()));
+    return path;
+}
 
 static void import_failing(void *given)
 {
@@ -41,6 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     struct tbed_error error;
     const char *folder = scratch_folder(); /* also sets where imports are stored */
     scratch_unpack(names, NAME_COUNT, data, nbytes);
+    REQUIRE(tbed_format_of_file(too_long()) == NULL);
     const struct tbed_format *format = tbed_format_of_file(folder);
     if (format == NULL)
         return 0;
