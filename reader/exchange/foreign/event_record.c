@@ -156,16 +156,15 @@ static int compare_tied(const void *left, const void *right)
     const struct event_row *a = *(struct event_row *const *)left, *b = *(struct event_row *const *)right;
     if (a->other != b->other)
         return a->other > b->other ? -1 : 1;
-    return a > b ? -1 : a < b;
+    return (a < b) - (a > b);
 }
 
-static enum tbed_status record_spans(struct recording *recording, struct event_row **spans, size_t *at,
-                                     size_t count, uint64_t least_begin)
+/* Cannot fail: a whole span does not go to the stack. */
+static void record_spans(struct recording *recording, struct event_row **spans, size_t *at, size_t count,
+                         uint64_t least_begin)
 {
-    enum tbed_status status = TBED_OK;
-    for (; *at < count && spans[*at]->other >= least_begin && status == TBED_OK; ++*at)
-        status = record(recording, spans[*at]);
-    return status;
+    for (; *at < count && spans[*at]->other >= least_begin; ++*at)
+        record(recording, spans[*at]);
 }
 
 /* 'list' has room for all rows. */
@@ -184,11 +183,12 @@ static enum tbed_status record_in_order(struct recording *recording, struct even
         row = (struct event_row *)(void *)(recording->tied + at);
         size_t depth = recording->stack.count;
         if (row->type == EVENT_ROW_END && depth > 0)
-            status = record_spans(recording, list, &recorded, count, recording->stack.items[depth - 1].time);
-        if (row->type != EVENT_ROW_SPAN && status == TBED_OK)
+            record_spans(recording, list, &recorded, count, recording->stack.items[depth - 1].time);
+        if (row->type != EVENT_ROW_SPAN)
             status = record(recording, row);
     }
-    return status == TBED_OK ? record_spans(recording, list, &recorded, count, 0) : status;
+    record_spans(recording, list, &recorded, count, 0);
+    return status;
 }
 
 static enum tbed_status record_tied(struct recording *recording)

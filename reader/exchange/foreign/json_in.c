@@ -204,7 +204,7 @@ static enum json_result take_number(struct json_in *in, bool *is_integer_ret)
 bool tbed_json_in_u64(const struct json_value *number, uint64_t *value_ret)
 {
     uint64_t value = 0;
-    if (!number->is_integer || number->nbytes == 0)
+    if (!number->is_integer)
         return false;
     for (size_t i = 0; i < number->nbytes; i++)
         if (!is_digit(number->text[i]) || __builtin_mul_overflow(value, 10, &value) ||
@@ -217,7 +217,7 @@ bool tbed_json_in_u64(const struct json_value *number, uint64_t *value_ret)
 bool tbed_json_in_i64(const struct json_value *number, int64_t *value_ret)
 {
     struct json_value size = *number;
-    bool is_negative = size.nbytes > 0 && size.text[0] == '-';
+    bool is_negative = size.text[0] == '-';
     size.text += is_negative;
     size.nbytes -= is_negative;
     uint64_t value;
@@ -235,11 +235,12 @@ struct digits {
     bool is_negative;
 };
 
+/* There is a digit at least, perhaps behind a sign. */
 static int64_t exponent_of(const char *at, const char *end)
 {
-    bool is_negative = at < end && *at == '-';
+    bool is_negative = *at == '-';
     int64_t value = 0;
-    for (at += at < end && !is_digit(*at); at < end; at++)
+    for (at += !is_digit(*at); at < end; at++)
         value = value < 100000 ? value * 10 + (*at - '0') : value;
     return is_negative ? -value : value;
 }
@@ -248,7 +249,7 @@ static void take_apart(const struct json_value *number, struct digits *digits)
 {
     const char *at = number->text, *end = at + number->nbytes;
     bool is_behind = false;
-    *digits = (struct digits){.is_negative = at < end && *at == '-'};
+    *digits = (struct digits){.is_negative = *at == '-'};
     for (at += digits->is_negative; at < end && (*at | 0x20) != 'e'; at++) {
         if (*at == '.') {
             is_behind = true;
@@ -273,7 +274,8 @@ bool tbed_json_in_scaled(const struct json_value *number, int shift, int64_t *va
     if (digits.count == 0 || digits.point < 0)
         return true;
     for (int64_t i = 0; i < digits.point; i++)
-        if (i > 20 || __builtin_mul_overflow(value, 10, &value) ||
+        if (__builtin_mul_overflow(value, 10,
+                                   &value) || /* the first digit is not 0: at once or at the 21st */
             __builtin_add_overflow(value, i < digits.count ? (uint64_t)(digits.text[i] - '0') : 0, &value))
             return false;
     value += digits.point < digits.count && digits.text[digits.point] >= '5';
@@ -455,14 +457,15 @@ struct json_in tbed_json_in_inside(const struct json_value *value)
 /* The next value of a container; its last byte closes it. */
 bool tbed_json_in_element(struct json_in *in, struct json_value *value_ret)
 {
-    while (tbed_json_in_skip(in) && *in->at == ',')
+    while (in->end - in->at > 1 && (*in->at == ',' || is_space(*in->at)))
         in->at++;
     return in->end - in->at > 1 && tbed_json_in_value(in, value_ret) == JSON_OK;
 }
 
 bool tbed_json_in_member(struct json_in *in, struct json_value *key_ret, struct json_value *value_ret)
 {
-    if (!tbed_json_in_element(in, key_ret) || expect(in, ':') != JSON_OK)
+    if (!tbed_json_in_element(in, key_ret))
         return false;
+    expect(in, ':');
     return tbed_json_in_value(in, value_ret) == JSON_OK;
 }

@@ -5,9 +5,9 @@
  */
 #define _GNU_SOURCE 1
 #include "reader/exchange/foreign/sorted_rows.h"
+#include "reader/exchange/shared/file_bytes.h"
 #include "reader/exchange/shared/new_file.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -101,7 +101,7 @@ static int compare(const struct event_row *a, const struct event_row *b)
 static int compare_places(const void *left, const void *right)
 {
     const struct event_row *a = *(struct event_row *const *)left, *b = *(struct event_row *const *)right;
-    int order = compare(a, b), place = a < b ? -1 : a > b;
+    int order = compare(a, b), place = (a > b) - (a < b);
     return order != 0 ? order : is_open(a) ? -place : place;
 }
 
@@ -117,21 +117,6 @@ static void sort(struct event_rows *rows)
         qsort(rows->rows, rows->row_count, sizeof(struct event_row *), compare_places);
 }
 
-static enum tbed_status write_at(int fd, const char *bytes, size_t nbytes, uint64_t offset)
-{
-    while (nbytes > 0) {
-        ssize_t written = pwrite(fd, bytes, nbytes, (off_t)offset);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return TBED_ERR_WRITE;
-        bytes += written;
-        offset += (uint64_t)written;
-        nbytes -= (size_t)written;
-    }
-    return TBED_OK;
-}
-
 /* Output through a buffer, to the end of a file. */
 struct run_writer {
     int fd;
@@ -142,10 +127,11 @@ struct run_writer {
 
 static enum tbed_status writer_flush(struct run_writer *writer)
 {
-    enum tbed_status status = write_at(writer->fd, writer->bytes, writer->nbytes, writer->offset);
+    enum tbed_status status =
+        file_write(writer->fd, writer->offset, (const uint8_t *)writer->bytes, writer->nbytes);
     writer->offset += writer->nbytes;
     writer->nbytes = 0;
-    return status;
+    return status == TBED_OK ? TBED_OK : TBED_ERR_WRITE;
 }
 
 static enum tbed_status writer_put(void *context, const struct event_row *row)
@@ -171,18 +157,12 @@ static enum tbed_status reader_fill(int fd, struct run_reader *reader)
     reader->nbytes -= reader->at;
     memmove(reader->bytes, reader->bytes + reader->at, reader->nbytes);
     reader->at = 0;
-    while (reader->nbytes < reader->room && reader->offset < reader->end) {
-        uint64_t left = reader->end - reader->offset;
-        size_t room = reader->room - reader->nbytes;
-        ssize_t nbytes = pread(fd, reader->bytes + reader->nbytes, left < room ? (size_t)left : room,
-                               (off_t)reader->offset);
-        if (nbytes < 0 && errno == EINTR)
-            continue;
-        if (nbytes <= 0)
-            return TBED_ERR_READ;
-        reader->nbytes += (size_t)nbytes;
-        reader->offset += (uint64_t)nbytes;
-    }
+    uint64_t left = reader->end - reader->offset;
+    size_t room = reader->room - reader->nbytes, nbytes = left < room ? (size_t)left : room;
+    if (!file_read(fd, reader->offset, nbytes, (uint8_t *)reader->bytes + reader->nbytes))
+        return TBED_ERR_READ;
+    reader->nbytes += nbytes;
+    reader->offset += nbytes;
     return TBED_OK;
 }
 
@@ -380,8 +360,8 @@ enum tbed_status tbed_event_rows_take(struct event_rows *rows,
                                       void *context)
 {
     enum tbed_status status = TBED_OK;
-    if (rows->run_count > 0) {
-        status = rows->row_count > 0 ? flush(rows) : TBED_OK;
+    if (rows->run_count > 0) { /* and there is a row that came after them */
+        status = flush(rows);
         free(rows->rows); /* the merge needs none */
         rows->rows = NULL;
         rows->row_room = 0;

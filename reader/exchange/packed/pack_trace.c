@@ -11,8 +11,8 @@
 
 #include "format/checksum.h"
 #include "reader/core/base/workers.h"
-#include "reader/exchange/packed/file_bytes.h"
 #include "reader/exchange/packed/pack_plan.h"
+#include "reader/exchange/shared/file_bytes.h"
 #include "reader/exchange/shared/new_file.h"
 
 #include <errno.h>

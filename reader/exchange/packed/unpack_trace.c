@@ -6,8 +6,8 @@
 #define _GNU_SOURCE 1
 #include "reader/core/base/workers.h"
 #include "reader/core/container/packed_file.h"
-#include "reader/exchange/packed/file_bytes.h"
 #include "reader/exchange/packed/pack_trace.h"
+#include "reader/exchange/shared/file_bytes.h"
 #include "reader/exchange/shared/new_file.h"
 
 #include <pthread.h>

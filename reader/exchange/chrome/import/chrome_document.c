@@ -119,7 +119,7 @@ static bool find_event(struct chrome_import *chrome)
         if (result == JSON_OK && tbed_chrome_take_event(chrome, &event))
             return true;
         if (result != JSON_OK)
-            input->at += bad > 0 ? bad : 1;
+            input->at += bad; /* at least the brace */
     }
 }
 

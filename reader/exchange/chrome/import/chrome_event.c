@@ -191,10 +191,11 @@ static void take_counter(struct chrome_import *chrome, const struct chrome_field
     row->type = EVENT_ROW_COUNTER;
     while (tbed_json_in_member(&in, &key, &value)) {
         struct tbed_argument argument;
-        if (!tbed_chrome_number(&value, &number) || !tbed_chrome_scalar(&number, &argument)) {
+        if (!tbed_chrome_number(&value, &number)) {
             tbed_event_note(&chrome->events, TBED_IMPORT_NOTE_VALUES);
             continue;
         }
+        tbed_chrome_scalar(&number, &argument);
         row->id = counter_of(chrome, fields, name, &key, is_alone);
         tbed_event_argument(&chrome->events, argument);
         tbed_event_put(&chrome->events, row);
@@ -403,7 +404,7 @@ bool tbed_chrome_take_event(struct chrome_import *chrome, const struct json_valu
     char phase = fields.phase.text[0];
     if (phase == 'M')
         take_metadata(chrome, &fields);
-    else if (phase != '\0' && strchr(timed, phase) != NULL)
+    else if (strchr(timed, phase) != NULL) /* which has no zero: that is no part of a string */
         take_timed(chrome, &fields, phase);
     else
         tbed_event_note(&chrome->events, TBED_IMPORT_NOTE_PHASES);
