@@ -58,7 +58,7 @@ static bool next_buffer(struct spall_walk *walk)
 {
     uint64_t left = walk->file_end - walk->at;
     const uint8_t *header = walk->bytes + walk->at;
-    if (left == 0 || walk->version == 1)
+    if (left == 0) /* as it always is in version 1, which has one buffer */
         return false;
     if (left < BUFFER_HEADER_NBYTES) {
         damaged(walk, TBED_ERR_FOREIGN_CUT, 0);
@@ -151,8 +151,10 @@ static uint64_t take(const struct spall_walk *walk, struct spall_record *record)
     case SPALL_END:
         return take_end(walk, record, at, left);
     case SPALL_UNIT:
-        record->time = left < 9 ? 0 : load_f64(at + 1);
-        return left < 9 ? 0 : 9;
+        if (left < 9)
+            return 0;
+        record->time = load_f64(at + 1);
+        return 9;
     case SPALL_PAD:
         return take_pad(at, left);
     default:
