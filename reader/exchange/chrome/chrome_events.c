@@ -198,12 +198,12 @@ static struct span_ns ns_of_span(const struct chrome_writer *chrome, const struc
 static void put_duration(struct chrome_writer *chrome, const struct span_ns *ns)
 {
     uint64_t duration = ns->duration;
-    if (chrome->options.absolute && duration > 0)
-        duration = (uint64_t)floor_us(ns->end) - (uint64_t)floor_us(ns->begin);
-    else if (!chrome->options.absolute) {
+    if (!chrome->options.absolute) {
         put_us(chrome, duration > INT64_MAX ? INT64_MAX : (int64_t)duration);
         return;
     }
+    if (duration > 0)
+        duration = (uint64_t)floor_us(ns->end) - (uint64_t)floor_us(ns->begin);
     tbed_text_u64(&chrome->text, duration);
 }
 
@@ -366,7 +366,7 @@ static void put_gap(struct chrome_writer *chrome, const struct tbed_event *event
 static void put_keyed(struct chrome_writer *chrome, const struct tbed_event *event, const char *phase)
 {
     struct tbed_text *text = &chrome->text;
-    bool is_flow = event->type >= TBED_EVENT_FLOW_BEGIN && event->type <= TBED_EVENT_FLOW_END;
+    bool is_flow = event->type >= TBED_EVENT_FLOW_BEGIN;
     char key[48];
     if (is_flow)
         snprintf(key, sizeof key, "0x%llx", (unsigned long long)event->of.async.key);
@@ -430,17 +430,10 @@ static void put_other(struct chrome_writer *chrome, const struct tbed_event *eve
 
 void tbed_chrome_take_step(struct chrome_writer *chrome, const struct tbed_step *step)
 {
-    switch (step->kind) {
-    case TBED_STEP_BEGIN:
-        break;
-    case TBED_STEP_END:
-    case TBED_STEP_OPEN:
-        take_span(chrome, step);
-        break;
-    case TBED_STEP_UNKNOWN:
-        chrome->report.unpaired_count++;
-        break;
-    case TBED_STEP_EVENT:
+    if (step->kind == TBED_STEP_EVENT)
         put_other(chrome, step->event);
-    }
+    else if (step->kind == TBED_STEP_UNKNOWN)
+        chrome->report.unpaired_count++;
+    else
+        take_span(chrome, step);
 }

@@ -36,7 +36,7 @@ void tbed_chrome_open_event(struct chrome_writer *chrome);
 /* Writes the complete text of an id in quotes. */
 void tbed_chrome_put_id_text(struct chrome_writer *chrome, uint32_t id);
 
-/* Writes the step, if there is something to write. */
+/* Writes the step, if there is something to write. A span is written when it ends, so a BEGIN never comes here. */
 void tbed_chrome_take_step(struct chrome_writer *chrome, const struct tbed_step *step);
 
 /* Writes how much memory of a process is live. */

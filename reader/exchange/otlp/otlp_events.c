@@ -43,7 +43,7 @@ static void put_instant(struct otlp *otlp, const struct tbed_event *event)
     struct otlp_attributes attributes;
     struct tbed_text *text = begin_record(otlp, event);
     const struct export_name *name = tbed_export_name_of(&otlp->walk, event->id);
-    bool is_flow = event->type >= TBED_EVENT_FLOW_BEGIN && event->type <= TBED_EVENT_FLOW_END;
+    bool is_flow = event->type >= TBED_EVENT_FLOW_BEGIN;
     uint32_t argument_count = name->argument_count;
     tbed_text_puts(text, ",\"eventName\":");
     tbed_json_quote(text, name->label.bytes, name->label.nbytes);
