@@ -73,6 +73,19 @@ static void check_newer(struct tbed_reader *reader)
     REQUIRE(error.status == TBED_ERR_ARGUMENT);
 }
 
+/* A caller who no longer wants to know; there may be nothing to read. */
+static void check_cancelled(struct tbed_reader *reader)
+{
+    static const bool is_cancelled = true;
+    struct tbed_chrome_options options = {.size = sizeof options, .is_cancelled = &is_cancelled};
+    int fd = file_of_input(NULL, 0);
+    FILE *out = fdopen(fd, "w");
+    REQUIRE(out != NULL);
+    enum tbed_status status = tbed_export_chrome_stream(&reader, 1, out, &options, NULL, NULL);
+    REQUIRE(status == TBED_ERR_CANCELLED || status == TBED_OK);
+    fclose(out);
+}
+
 /* Opens a second trace, of a process with the same pid that began long before those of the corpus. */
 static struct tbed_reader *open_sample(void)
 {
@@ -97,6 +110,7 @@ static struct tbed_reader *open_sample(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
+    static const bool is_cancelled = false;
     struct tbed_chrome_options options = {.size = sizeof options};
     struct tbed_reader *reader = open_input(data, nbytes);
     if (reader == NULL)
@@ -104,10 +118,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     struct tbed_reader *all[] = {open_sample(), reader, reader, open_sample()};
     check(all, 4, &options);
     options.collapse_threads = options.absolute = options.skip_instants = options.skip_counters = true;
-    options.minimum_ns = 1000;
+    options.minimum_ns = data[nbytes / 2] % 2 * 1000;
+    options.is_cancelled = &is_cancelled;
     check(&reader, 1, &options);
     check(&reader, 0, &options);
     check_newer(reader);
+    check_cancelled(reader);
     check_narrow(reader, data[nbytes / 2] * 64u, ENOSPC, false);
     check_narrow(reader, data[nbytes / 2] * 64u, ENOSPC, true);
     check_narrow(reader, data[nbytes / 2] * 64u, 0, nbytes % 2 == 0);

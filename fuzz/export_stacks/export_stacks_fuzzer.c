@@ -71,6 +71,18 @@ static void check(const char *name, struct tbed_reader *const *readers, size_t c
     free(other.bytes);
 }
 
+/* A caller who no longer wants to know; there may be nothing to read. */
+static void check_cancelled(const char *name, struct tbed_reader *reader, bool by_memory)
+{
+    static const bool is_cancelled = true;
+    struct tbed_export_options options = {
+        .size = sizeof options, .by_memory = by_memory, .is_cancelled = &is_cancelled};
+    int fd = file_of_input(NULL, 0);
+    enum tbed_status status = tbed_export_fd(tbed_format_find(name), &reader, 1, fd, &options, NULL, NULL);
+    REQUIRE(status == TBED_ERR_CANCELLED || status == TBED_OK);
+    close(fd);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
     static const char *const sums[] = {"folded", "pprof", "callgrind", "speedscope"};
@@ -93,9 +105,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
         check(sums[i], readers, 2, options);
         options.by_memory = true;
         check(sums[i], readers, 1, options);
+        check_cancelled(sums[i], reader, i % 2 == 0);
     }
     options.by_memory = false;
     check("heaptrack", readers, 1, options);
+    check_cancelled("heaptrack", reader, false);
     tbed_filter_close(filter);
     tbed_reader_close(reader);
     return 0;

@@ -163,6 +163,17 @@ static void check_library(struct work *work)
     has_no_libraries = false;
 }
 
+/* What is packed is not packed again, and what is not cannot be unpacked; nobody needs to ask why. */
+static void check_twice(const struct work *work)
+{
+    struct pack_report report;
+    int fd = new_file();
+    REQUIRE(tbed_trace_pack(work->packed, fd, 1, &report, NULL) == TBED_ERR_PACKED);
+    REQUIRE(tbed_trace_unpack(work->plain, fd, 1, false, &report, NULL) == TBED_ERR_NOT_PACKED);
+    REQUIRE(tbed_trace_unpack(work->packed, fd, 1, false, &report, NULL) == TBED_OK);
+    close(fd);
+}
+
 /* ---- Failures ---- */
 
 static void run_failing(void *context)
@@ -197,8 +208,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     scratch_folder();
     plan.run_count = 1 + plan.run_count % RUNS_MAX;
     bool is_packed = tbed_trace_pack(work.plain, work.packed, 1, &report, &error) == TBED_OK;
-    if (is_packed)
+    if (is_packed) {
+        check_twice(&work);
         check_library(&work);
+    }
     for (size_t i = 0; is_packed && i < sizeof calls / sizeof calls[0]; i++) {
         work.call = calls[i];
         try_all(&work, &plan);
