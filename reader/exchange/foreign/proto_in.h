@@ -34,7 +34,7 @@ struct proto_field {
 static inline size_t tbed_proto_varint(const char *at, const char *end, uint64_t *value_ret)
 {
     uint64_t value = 0;
-    for (unsigned i = 0; i < 10 && at + i < end; i++) {
+    for (unsigned i = 0; at + i < end; i++) { /* 10 bytes at most: the last one ends it, or is too large */
         uint8_t byte = (uint8_t)at[i];
         if (i == 9 && byte > 1)
             return 0;
@@ -83,12 +83,12 @@ static inline bool tbed_proto_value(struct proto_in *in, struct proto_field *fie
     }
 }
 
-/* False: there are no more, or 'is_bad'. */
+/* False: there are no more, or 'is_bad', as the same bytes then are again. */
 static inline bool tbed_proto_next(struct proto_in *in, struct proto_field *field)
 {
     const char *start = in->at;
     uint64_t tag = 0;
-    if (in->at == in->end || in->is_bad)
+    if (in->at == in->end)
         return false;
     size_t taken = tbed_proto_varint(in->at, in->end, &tag);
     *field =

@@ -79,7 +79,8 @@ static bool open_sources(struct heaptrack_sources *sources, struct tbed_reader *
     sources->by_tick = calloc(count + 1, sizeof(struct stream_source *));
     if (sources->all == NULL || sources->by_tick == NULL)
         return false;
-    for (size_t i = 0; i < count && tbed_stream_get(reader, i, &stream); i++) {
+    for (size_t i = 0; i < count; i++) {
+        tbed_stream_get(reader, i, &stream);
         struct stream_source *source = &sources->all[i];
         tbed_allocation_source_open(&source->source, reader, stream.stream, filter);
         if (!tbed_allocation_source_next(&source->source))
