@@ -118,7 +118,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     struct tbed_reader *all[] = {open_sample(), reader, reader, open_sample()};
     check(all, 4, &options);
     options.collapse_threads = options.absolute = options.skip_instants = options.skip_counters = true;
-    options.minimum_ns = data[nbytes / 2] % 2 * 1000;
+    options.minimum_ns = (nbytes / 4096 + 1) % 2 * 1000;
     options.is_cancelled = &is_cancelled;
     check(&reader, 1, &options);
     check(&reader, 0, &options);

@@ -81,9 +81,10 @@ static bool put_rows(struct event_rows *rows, const struct work *work, size_t *c
                                 .track = time % 2,
                                 .type = time % 4 < 2 ? EVENT_ROW_INSTANT : EVENT_ROW_OPEN,
                                 .id = (uint32_t)*count};
-        const struct tbed_argument arguments[] = {
-            {.type = TBED_ARG_ID, .nbytes = 4, .value.id = row.id},
-            {.type = TBED_ARG_TEXT, .nbytes = (uint32_t)work->piece_nbytes, .value.text = piece()}};
+        const struct tbed_argument arguments[] = {{.type = TBED_ARG_ID, .nbytes = 4, .value.id = row.id},
+                                                  {.type = time % 3 == 0 ? TBED_ARG_BYTES : TBED_ARG_TEXT,
+                                                   .nbytes = (uint32_t)work->piece_nbytes,
+                                                   .value.text = piece()}};
         if (tbed_event_rows_put(rows, row, arguments, 2) != TBED_OK)
             return false;
     }
