@@ -398,6 +398,13 @@ static void check_recovery(const struct trace *trace, const struct change *chang
 
 /* ---- What is reported ---- */
 
+/* A cell, which has no entry of its own in the directory, and whose header says now that it was never sealed. */
+static bool looks_unsealed(const struct trace *trace, const struct change *change, const struct block *block)
+{
+    return block->offset % trace->page_nbytes != 0 && block->whole <= change->nbytes &&
+           tbed_block_load(change->bytes + block->offset).used_nbytes == 0;
+}
+
 /* Every byte of a closed trace counts. Of a killed one, what is sealed does. */
 static bool must_be_seen(const struct trace *trace, const struct change *change)
 {
@@ -407,6 +414,7 @@ static bool must_be_seen(const struct trace *trace, const struct change *change)
     for (size_t i = 0; i < trace->block_count; i++)
         if (trace->blocks[i].fields.used_nbytes != 0 &&
             is_hit(change, trace->blocks[i].offset, trace->blocks[i].end) &&
+            !looks_unsealed(trace, change, &trace->blocks[i]) &&
             (change->nbytes < trace->blocks[i].end ||
              memcmp(change->bytes + trace->blocks[i].offset, trace->bytes + trace->blocks[i].offset,
                     trace->blocks[i].end - trace->blocks[i].offset) != 0))
