@@ -8,6 +8,8 @@
 #include <tracebed/analysis.h>
 
 #include "fuzz/support/fuzz.h"
+#include "reader/core/file/reader_state.h"
+#include "reader/core/records/metadata.h"
 
 #define TEXT_NBYTES_MAX ((size_t)1 << 24) /* the budget of section 12 */
 
@@ -319,11 +321,24 @@ void walk_events(struct tbed_reader *reader)
 
 /* ---- Everything ---- */
 
+/* At each anchor, a time of CLOCK_MONOTONIC is the anchor's tick. */
+static void walk_anchors(const struct tbed_reader *reader)
+{
+    const struct tbed_anchor *anchors = reader->metadata->anchors.items;
+    REQUIRE(reader->metadata->anchors.count > 0);
+    for (size_t i = 0; i < reader->metadata->anchors.count; i++)
+        REQUIRE(tbed_monotonic_tick(reader, anchors[i].monotonic_ns) == anchors[i].ticks);
+    tbed_monotonic_tick(reader, 0);
+    tbed_monotonic_tick(reader, UINT64_MAX);
+}
+
 static void walk_time(struct tbed_reader *reader)
 {
     struct tbed_trace_info info;
     int64_t ns;
     tbed_reader_info(reader, &info);
+    if (info.clock != TBED_CLOCK_USER)
+        walk_anchors(reader);
     const uint64_t ticks[] = {0, info.first_tick, info.last_tick, UINT64_MAX};
     for (size_t i = 0; i < sizeof ticks / sizeof ticks[0]; i++) {
         tbed_ticks_to_ns(reader, ticks[i]);

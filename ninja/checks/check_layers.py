@@ -127,8 +127,8 @@ ROOMS = {
 ROOM_FILES_MAX = 16
 # What is not part of the product, and what it may include.
 APART = {
-    "fuzz": ("format/", "reader/exchange/", "reader/sql/", "reader/symbols/", "reader/tools/", "reader/tests/",
-             "writer/capture/launch/", *PUBLIC),
+    "fuzz": ("format/", "reader/core/", "reader/exchange/", "reader/sql/", "reader/symbols/", "reader/tools/",
+             "reader/tests/", "writer/capture/launch/", *PUBLIC),
     "spec": ("fuzz/", "format/", *PUBLIC),
     "bench": ("format/", *PUBLIC),
     "writer/examples": PUBLIC,

@@ -41,7 +41,8 @@ static bool is_apart(const struct tbed_anchor *a, const struct tbed_anchor *b, u
     return b->monotonic_ns - a->monotonic_ns >= distance_ns;
 }
 
-/* Keeps the first, the last, and those in between that are far enough from their neighbours. */
+/* Keeps the first, the last, and those in between that are far enough from their neighbours; so each is later than the one
+ * before. */
 static size_t keep_distant(struct tbed_anchor *items, size_t count)
 {
     const struct tbed_anchor last = items[count - 1];
@@ -59,8 +60,6 @@ static size_t keep_distant(struct tbed_anchor *items, size_t count)
 
 void tbed_anchors_arrange(struct tbed_vector *anchors)
 {
-    if (anchors->count == 0)
-        return;
     qsort(anchors->items, anchors->count, sizeof(struct tbed_anchor), compare_anchors);
     anchors->count = keep_consistent(anchors->items, anchors->count);
     anchors->count = keep_distant(anchors->items, anchors->count);
@@ -150,8 +149,6 @@ uint64_t tbed_monotonic_tick(const struct tbed_reader *reader, uint64_t ns)
         rise_ns = anchors[at + 1].monotonic_ns - anchors[at].monotonic_ns;
         run_ticks = anchors[at + 1].ticks - anchors[at].ticks;
     }
-    if (rise_ns == 0)
-        return anchors[at].ticks;
     struct tbed_wide after =
         tbed_wide_subtract((struct tbed_wide){0, ns}, (struct tbed_wide){0, anchors[at].monotonic_ns});
     return anchors[at].ticks + scale(after, (struct tbed_wide){0, run_ticks}, rise_ns).low;
@@ -168,8 +165,7 @@ void tbed_tick_line_find(const struct tbed_reader *reader, uint64_t tick, struct
     if (reader->header.clock == TBED_CLOCK_USER)
         return;
     struct line line = line_find(reader, tick, false);
-    if (tick < line.start || line.rise_ns.high != 0 || line.rise_ns.low == 0 || line.rise_ns.low > LINE_MAX ||
-        line.run_ticks > LINE_MAX)
+    if (tick < line.start || line.rise_ns.low > LINE_MAX || line.run_ticks > LINE_MAX)
         return;
     while (at < count && anchors[at].ticks <= line.start)
         at++;

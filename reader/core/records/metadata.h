@@ -126,7 +126,7 @@ bool tbed_bindings_arrange(struct tbed_metadata *metadata);
 /* The string that a reserved id, or METADATA, is bound to. */
 bool tbed_binding_find(const struct tbed_metadata *metadata, uint32_t id, uint32_t *string_id_ret);
 
-/* anchors.c: sorts them and removes those at which CLOCK_MONOTONIC goes back. */
+/* anchors.c: sorts them, at least one, and removes those at which CLOCK_MONOTONIC goes back. */
 void tbed_anchors_arrange(struct tbed_vector *anchors);
 
 /* The tick at a time of CLOCK_MONOTONIC, by the map of section 8.3. For clocks that measure time. */
