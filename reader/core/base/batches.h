@@ -22,7 +22,6 @@ struct tbed_batch {
 
 struct tbed_batches_job {
     size_t item_nbytes;
-    size_t item_count;     /* of a batch; 1: items need not outlive the next one, if there is one thread */
     unsigned thread_count; /* at least 1, the caller's; see tbed_worker_count() */
     /* Called by any thread, with its number below 'thread_count'; only one at a time has a number. */
     void (*work)(void *context, unsigned thread, struct tbed_batch *batch);
