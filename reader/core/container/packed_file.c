@@ -207,12 +207,12 @@ struct search {
 #define HASHED_MAX    8u /* times the file's size: a hostile file could claim a large unit every 32 bytes */
 _Static_assert(WINDOW_NBYTES >= 2 * (size_t)PACK_UNIT_NBYTES_MAX, "a unit fits");
 
-/* Makes the window begin at 'offset' unless it has a unit's worth of bytes from there on. */
+/* Makes the window begin at 'offset', which never decreases, unless it has a unit's worth of bytes from there on. */
 static bool look_at(struct search *search, uint64_t offset)
 {
     uint64_t left = search->file->nbytes - offset;
     uint64_t wanted = left < WINDOW_NBYTES / 2 ? left : WINDOW_NBYTES / 2;
-    if (search->bytes != NULL && offset >= search->start && search->end - offset >= wanted)
+    if (search->bytes != NULL && search->end - offset >= wanted)
         return true;
     size_t nbytes = left < WINDOW_NBYTES ? (size_t)left : WINDOW_NBYTES;
     search->start = offset;
@@ -291,7 +291,7 @@ static enum tbed_status sort_pages(struct tbed_packed_file *file)
 uint64_t tbed_packed_next_page(const struct tbed_packed_file *file, uint64_t page)
 {
     size_t low = 0, high = file->sorted.count;
-    if (page < file->page_count && file->page_units[page] != 0)
+    if (file->page_units[page] != 0)
         return page;
     while (low < high) {
         size_t middle = low + (high - low) / 2;

@@ -62,7 +62,7 @@ static inline size_t tbed_packed_read_nbytes(const struct tbed_packed_file *file
     return TBED_PACKED_HEAD_NBYTES_MAX + file->packed_nbytes_max;
 }
 
-/* The first page from 'page' on that a unit has; 'page_count': none. */
+/* The first page from 'page' on, which is one of the file's, that a unit has; 'page_count': none. */
 uint64_t tbed_packed_next_page(const struct tbed_packed_file *file, uint64_t page);
 
 /* The unit of a page; NULL: none, so that the page was a hole of the plain file, or is lost. */

@@ -68,8 +68,6 @@ static size_t unit_nbytes(const struct tbed_packed *packed, const struct tbed_pa
 
 static void free_kit(struct kit *kit)
 {
-    if (kit == NULL)
-        return;
     tbed_unpacker_free(kit->unpacker);
     free(kit->buffer);
     free(kit);
@@ -284,11 +282,11 @@ static void make_stay(struct tbed_packed *packed, struct tbed_packed_unit *unit)
 {
     for (uint32_t state = state_load(unit); (state & (UNIT_THERE | UNIT_STAYS)) == UNIT_THERE;
          state = state_load(unit)) {
-        if (!state_change(unit, state, state | UNIT_STAYS))
-            continue;
-        pthread_mutex_lock(&packed->lock);
-        packed->there_nbytes -= unit_nbytes(packed, unit);
-        pthread_mutex_unlock(&packed->lock);
+        if (state_change(unit, state, state | UNIT_STAYS)) {
+            pthread_mutex_lock(&packed->lock);
+            packed->there_nbytes -= unit_nbytes(packed, unit);
+            pthread_mutex_unlock(&packed->lock);
+        }
     }
 }
 
