@@ -110,18 +110,11 @@ enum tbed_status tbed_stack_sums_memory(struct stack_sums *sums, size_t index)
                              : tbed_left_out_count(sums->job, index, LEFT_OUT_TAKES_ALLOCATIONS);
 }
 
-static void prepare(void *context, const uint32_t *ids, size_t count)
-{
-    tbed_names_prepare(context, ids, count, true);
-}
-
 enum tbed_status tbed_stack_sums_sites(struct stack_sums *sums, size_t index)
 {
     turn(sums, index);
     struct tbed_analysis_options options = {.size = sizeof options,
                                             .thread_count = sums->job->options.thread_count,
-                                            .name_context = sums->reader,
-                                            .prepare = prepare,
                                             .filter = sums->filter,
                                             .by_stack = true};
     enum tbed_status status = tbed_allocations_make(sums->reader, &options, &sums->sites);
@@ -143,11 +136,6 @@ uint64_t tbed_stack_sums_value(const struct stack_sums *sums, uint64_t ticks)
         return ticks; /* exactly */
     double ns = tbed_tick_span_to_ns(sums->reader, ticks);
     return ns >= 0x1p64 ? UINT64_MAX : (uint64_t)(ns + 0.5);
-}
-
-const char *tbed_stack_sums_unit(const struct stack_sums *sums)
-{
-    return sums->info.clock == TBED_CLOCK_USER ? "ticks" : "nanoseconds";
 }
 
 size_t tbed_stack_sums_places(const struct tbed_reader *reader, const struct tbed_allocation_site *site,

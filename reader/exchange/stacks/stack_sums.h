@@ -41,9 +41,6 @@ const struct tbed_stack_row *tbed_stack_sums_row(const struct stack_sums *sums, 
 /* Ticks in nanoseconds, unchanged if the clock does not measure time; bytes as they are. */
 uint64_t tbed_stack_sums_value(const struct stack_sums *sums, uint64_t ticks);
 
-/* "nanoseconds", or "ticks" of a clock that does not measure time. */
-const char *tbed_stack_sums_unit(const struct stack_sums *sums);
-
 /* Writes the places of a call stack, the innermost first. Returns how many there are, at least one. */
 #define STACK_SUMS_DEPTH_MAX 1023u
 size_t tbed_stack_sums_places(const struct tbed_reader *reader, const struct tbed_allocation_site *site,
