@@ -14,7 +14,7 @@
 #include "fuzz/support/failing_exchange.h"
 #include "fuzz/support/fuzz.h"
 #include "fuzz/support/scratch.h"
-#include "reader/exchange/firefox/spool.h"
+#include "reader/exchange/firefox/firefox.h"
 #include "reader/exchange/foreign/sorted_rows.h"
 #include "reader/exchange/speedscope/span_spool.h"
 
@@ -164,6 +164,30 @@ static bool fill_list(struct work *work)
     return is_fine;
 }
 
+/* ---- Counters of live memory ---- */
+
+static bool put_counters(struct work *work)
+{
+    struct tbed_export_result result = {0};
+    const struct export_job job = {.result = &result};
+    struct firefox firefox = {.walk = {.job = &job}, .counters = {.fd = -1}};
+    struct firefox_counter *counter = &firefox.counter;
+    counter->times.fd = counter->counts.fd = -1;
+    size_t count = work->nbytes / 32 < 40000 ? work->nbytes / 32 : 40000;
+    for (size_t i = 0; i < count && !firefox.walk.is_over; i++)
+        tbed_firefox_put_live(&firefox, i / (count / 2 + 1), (int64_t)(i * 1001),
+                              i % 100 * work->piece_nbytes);
+    tbed_firefox_end_counter(&firefox);
+    bool is_fine = !firefox.is_out_of_memory && firefox.write_errno == 0;
+    REQUIRE(is_fine == !firefox.walk.is_over);
+    REQUIRE(!is_fine ||
+            (result.written_count == count && firefox.counter_count == (count > 1) + (count > 0)));
+    tbed_spool_close(&counter->times);
+    tbed_spool_close(&counter->counts);
+    tbed_spool_close(&firefox.counters);
+    return is_fine;
+}
+
 /* ---- Failures ---- */
 
 static void run_failing(void *context)
@@ -180,7 +204,7 @@ static void run_failing(void *context)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
-    static bool (*const calls[])(struct work *) = {sort_rows, move_text, fill_list};
+    static bool (*const calls[])(struct work *) = {sort_rows, move_text, fill_list, put_counters};
     if (nbytes < HEAD_NBYTES + FAILING_PLAN_NBYTES)
         return 0;
     scratch_folder(); /* sets where unnamed files are */
