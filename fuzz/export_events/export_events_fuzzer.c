@@ -27,6 +27,9 @@ static void check_firefox(struct tbed_reader *const *readers, size_t count)
     for (size_t i = 0; i + 1 < exported.nbytes; i++)
         exported.bytes[i] = exported.bytes[i] == '\n' ? ' ' : exported.bytes[i];
     REQUIRE(is_json_lines((const char *)exported.bytes, exported.nbytes));
+    export_cancelled(TBED_FOREIGN_FIREFOX, readers, count,
+                     (struct tbed_export_options){.size = sizeof(struct tbed_export_options)},
+                     exported.result.written_count);
     free(exported.bytes);
 }
 
@@ -34,6 +37,9 @@ static void check_otlp(struct tbed_reader *const *readers, size_t count)
 {
     struct exported exported = export_twice(TBED_FOREIGN_OTLP, readers, count, NULL);
     REQUIRE(exported.nbytes == 0 || is_json_lines((const char *)exported.bytes, exported.nbytes));
+    export_cancelled(TBED_FOREIGN_OTLP, readers, count,
+                     (struct tbed_export_options){.size = sizeof(struct tbed_export_options)},
+                     exported.result.written_count);
     free(exported.bytes);
 }
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "fuzz/support/choices.h"
+#include "fuzz/support/exported.h"
 #include "fuzz/support/fuzz.h"
 #include "fuzz/support/strict.h"
 #include "fuzz/support/strict_stacks.h"
@@ -67,6 +68,7 @@ static void check(const char *name, struct tbed_reader *const *readers, size_t c
     struct output other = make_export(name, readers, count, &options, &again);
     REQUIRE(output.nbytes == other.nbytes && memcmp(output.bytes, other.bytes, output.nbytes) == 0);
     REQUIRE(memcmp(result.notes, again.notes, sizeof result.notes) == 0);
+    export_cancelled(tbed_format_find(name)->kind, readers, count, options, result.written_count);
     free(output.bytes);
     free(other.bytes);
 }

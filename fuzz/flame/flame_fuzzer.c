@@ -22,6 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
         {"flame", "--folded", "x"},
         {"flame", "--folded", "--per-thread", "x"},
         {"flame", "--folded", "--weight=peak", "x"},
+        {"flame", "--folded", "--weight=count", "x"},
     };
     if (nbytes > FILE_NBYTES_MAX)
         return 0;

@@ -271,6 +271,16 @@ static void look_up(const uint8_t *data, size_t nbytes)
         REQUIRE((format == found) == (strcmp(format->name, name) == 0) && format->summary[0] != '\0');
 }
 
+/* Every note has words. */
+static void check_notes(void)
+{
+    for (unsigned i = 0; i < TBED_IMPORT_NOTE_COUNT; i++) {
+        enum tbed_import_note note = (enum tbed_import_note)i;
+        REQUIRE(tbed_import_note_key(note)[0] != '\0' && tbed_import_note_what(note)[0] != '\0' &&
+                tbed_import_note_explanation(note)[0] != '\0');
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
     if (nbytes < ORDER_NBYTES)
@@ -278,6 +288,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     struct order order = {data[0] % FROM_COUNT, data[1] % DESTINATION_COUNT, data[2], data[3]};
     uint64_t event_count = 0;
     look_up(data, nbytes);
+    check_notes();
     signal(SIGXFSZ, SIG_IGN);
     put_files(&order, data + ORDER_NBYTES, nbytes - ORDER_NBYTES);
     struct source source = make_source(&order);

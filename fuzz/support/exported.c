@@ -47,3 +47,17 @@ struct exported export_twice(enum tbed_foreign_kind kind, struct tbed_reader *co
     free(second.bytes);
     return first;
 }
+
+void export_cancelled(enum tbed_foreign_kind kind, struct tbed_reader *const *readers, size_t count,
+                      struct tbed_export_options options, uint64_t usual_count)
+{
+    static const bool is_cancelled = true;
+    struct tbed_export_result result = {0};
+    struct tbed_stream_info stream;
+    int fd = file_of_input(NULL, 0);
+    options.is_cancelled = &is_cancelled;
+    enum tbed_status status =
+        tbed_export_fd(format_of_kind(kind), readers, count, fd, &options, &result, NULL);
+    REQUIRE(status == TBED_ERR_CANCELLED || usual_count == 0 || !tbed_stream_get(readers[0], 0, &stream));
+    REQUIRE(close(fd) == 0);
+}

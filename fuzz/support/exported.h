@@ -18,6 +18,10 @@ struct exported {
 struct exported export_twice(enum tbed_foreign_kind kind, struct tbed_reader *const *readers, size_t count,
                              const struct tbed_export_options *options);
 
+/* An export that is cancelled from the start must say so, if it usually writes 'usual_count' > 0 and there is a stream. */
+void export_cancelled(enum tbed_foreign_kind kind, struct tbed_reader *const *readers, size_t count,
+                      struct tbed_export_options options, uint64_t usual_count);
+
 /* The format of this kind. */
 const struct tbed_format *format_of_kind(enum tbed_foreign_kind kind);
 
