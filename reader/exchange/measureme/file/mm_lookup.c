@@ -53,15 +53,14 @@ static uint64_t index_address(const struct mm_file *file, uint64_t record)
     return MM_HEADER_NBYTES + record * file->format->index_nbytes;
 }
 
-static bool record_take(struct mm_position *position, struct mm_index_record *record_ret)
+/* There is one: the number of records follows from the number of bytes. */
+static void record_take(struct mm_position *position, struct mm_index_record *record_ret)
 {
-    uint8_t bytes[MM_INDEX_NBYTES_MAX];
+    uint8_t bytes[MM_INDEX_NBYTES_MAX] = {0};
     size_t nbytes = position->file->format->index_nbytes;
-    if (!tbed_mm_position_take(position, bytes, nbytes))
-        return false;
+    tbed_mm_position_take(position, bytes, nbytes);
     *record_ret = nbytes == 8 ? (struct mm_index_record){tbed_le32_at(bytes), tbed_le32_at(bytes + 4)}
                               : (struct mm_index_record){tbed_le64_at(bytes), tbed_le64_at(bytes + 8)};
-    return true;
 }
 
 bool mm_index_get(const struct mm_file *file, size_t index, struct mm_index_record *record_ret)
@@ -70,7 +69,8 @@ bool mm_index_get(const struct mm_file *file, size_t index, struct mm_index_reco
     if (index >= index_count(file))
         return false;
     tbed_mm_position_at(file, MM_STRING_INDEX, index_address(file, index), &position);
-    return record_take(&position, record_ret);
+    record_take(&position, record_ret);
+    return true;
 }
 
 bool mm_index_is_valid(const struct mm_file *file, const struct mm_index_record *record)
@@ -92,7 +92,8 @@ static uint64_t index_check(const struct mm_file *file)
     struct mm_index_record record;
     uint64_t valid = 0;
     tbed_mm_position_at(file, MM_STRING_INDEX, MM_HEADER_NBYTES, &position);
-    for (uint64_t i = 0, count = index_count(file); i < count && record_take(&position, &record); i++) {
+    for (uint64_t i = 0, count = index_count(file); i < count; i++) {
+        record_take(&position, &record);
         if (!mm_index_is_valid(file, &record)) {
             tbed_mm_damage_add(file, TBED_ERR_PROFILE_INDEX, tbed_mm_source_of(file, MM_STRING_INDEX),
                                mm_file_offset(file, MM_STRING_INDEX, index_address(file, i)), record.id);
@@ -117,7 +118,8 @@ static void index_fill(const struct mm_file *file)
     struct mm_position position;
     struct mm_index_record record;
     tbed_mm_position_at(file, MM_STRING_INDEX, MM_HEADER_NBYTES, &position);
-    for (uint64_t i = 0, count = index_count(file); i < count && record_take(&position, &record); i++) {
+    for (uint64_t i = 0, count = index_count(file); i < count; i++) {
+        record_take(&position, &record);
         if (!mm_index_is_valid(file, &record) || record.id == file->format->metadata_id)
             continue;
         if (lookup->dense != NULL)
@@ -217,7 +219,8 @@ static bool starts_with_metadata(const struct mm_file *file)
         if (file->streams[MM_STRING_DATA].nbytes < MM_HEADER_NBYTES + nbytes)
             continue;
         tbed_mm_position_at(file, MM_STRING_DATA, MM_HEADER_NBYTES, &position);
-        if (tbed_mm_position_take(&position, text, nbytes) && memcmp(text, starts[i], nbytes) == 0)
+        tbed_mm_position_take(&position, text, nbytes);
+        if (memcmp(text, starts[i], nbytes) == 0)
             return true;
     }
     return false;
@@ -244,8 +247,9 @@ bool mm_string_address(const struct mm_file *file, uint64_t id, uint64_t *addres
         *address_ret = MM_HEADER_NBYTES;
         return true;
     }
-    if (found == 0 || !mm_index_get(file, (size_t)(found - 1), &record))
+    if (found == 0)
         return false;
+    mm_index_get(file, (size_t)(found - 1), &record);
     *address_ret = record.address;
     return true;
 }

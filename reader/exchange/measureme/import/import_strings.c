@@ -88,20 +88,21 @@ static int compare_entries(const void *a, const void *b)
 static bool load_index(struct import_strings *strings)
 {
     const struct mm_file *file = strings->import->file;
-    size_t count = strings->import->info.index_count, loaded = 0;
+    size_t count = strings->import->info.index_count;
     struct mm_index_record record;
     bool is_sorted = true;
     strings->index = calloc(count > 0 ? count : 1, sizeof *strings->index);
     strings->by_position = calloc(count > 0 ? count : 1, sizeof *strings->by_position);
     if (strings->index == NULL || strings->by_position == NULL)
         return false;
-    for (; loaded < count && mm_index_get(file, loaded, &record); loaded++) {
-        strings->index[loaded] = (struct index_entry){record.address, (uint32_t)loaded, 0};
-        is_sorted = is_sorted && (loaded == 0 || record.address >= strings->index[loaded - 1].address);
+    for (size_t i = 0; i < count; i++) {
+        mm_index_get(file, i, &record);
+        strings->index[i] = (struct index_entry){record.address, (uint32_t)i, 0};
+        is_sorted = is_sorted && (i == 0 || record.address >= strings->index[i - 1].address);
     }
-    strings->index_count = loaded;
+    strings->index_count = count;
     if (!is_sorted)
-        qsort(strings->index, loaded, sizeof *strings->index, compare_entries);
+        qsort(strings->index, count, sizeof *strings->index, compare_entries);
     return true;
 }
 
@@ -121,8 +122,8 @@ static void match_index(struct import_strings *strings, uint64_t address, uint32
 static bool is_valid(const struct import_strings *strings, size_t position)
 {
     struct mm_index_record record;
-    return mm_index_get(strings->import->file, position, &record) &&
-           mm_index_is_valid(strings->import->file, &record);
+    mm_index_get(strings->import->file, position, &record);
+    return mm_index_is_valid(strings->import->file, &record);
 }
 
 /* ---- One entry ---- */
@@ -357,13 +358,13 @@ static bool import_tails(struct import_strings *strings)
     return true;
 }
 
-/* Returns whether the string data has an entry at a record's address. */
+/* Returns whether the string data has an entry at the address, which is that of a record. */
 static bool has_string(const struct import_strings *strings, uint64_t address)
 {
     const struct index_entry key = {.address = address};
     const struct index_entry *found =
         bsearch(&key, strings->index, strings->index_count, sizeof key, compare_entries);
-    uint32_t string_id = found != NULL ? strings->by_position[found->position] : 0;
+    uint32_t string_id = strings->by_position[found->position];
     return string_id != 0 && string_id != TBED_ID_INVALID;
 }
 
@@ -376,7 +377,8 @@ static void bind_index(struct import_strings *strings)
     struct mm_index_record record;
     for (size_t i = 0; i < strings->index_count; i++) {
         uint64_t last_address;
-        if (strings->by_position[i] != 0 && is_valid(strings, i) && mm_index_get(file, i, &record) &&
+        mm_index_get(file, i, &record);
+        if (strings->by_position[i] != 0 && mm_index_is_valid(file, &record) &&
             mm_string_address(file, record.id, &last_address) &&
             (last_address == record.address || has_string(strings, last_address)))
             bind(strings, record.id, strings->by_position[i]);
