@@ -111,10 +111,11 @@ static struct carried look_at(struct rtl_export *export, const struct tbed_event
 
 /* ---- Threads ---- */
 
+/* It is one of the trace's. */
 static struct rtl_stream *stream_find(struct rtl_export *export, uint32_t stream)
 {
     size_t low = 0, high = export->stream_count;
-    if (export->last_stream < high && export->streams[export->last_stream].stream == stream)
+    if (export->streams[export->last_stream].stream == stream)
         return &export->streams[export->last_stream];
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -123,8 +124,6 @@ static struct rtl_stream *stream_find(struct rtl_export *export, uint32_t stream
         else
             high = middle;
     }
-    if (low == export->stream_count || export->streams[low].stream != stream)
-        return NULL;
     export->last_stream = low;
     return &export->streams[low];
 }
@@ -149,8 +148,8 @@ static bool streams_read(struct rtl_export *export)
 static uint32_t tid_of(struct rtl_export *export, uint32_t number)
 {
     struct rtl_stream *stream = stream_find(export, number);
-    if (stream == NULL || !export->is_ordinal)
-        return stream != NULL ? stream->tid : 0;
+    if (!export->is_ordinal)
+        return stream->tid;
     if (stream->ordinal == 0)
         stream->ordinal = ++export->ordinal_count;
     return stream->ordinal;
@@ -173,8 +172,6 @@ static bool is_pair(struct rtl_export *export, uint32_t category_id)
 static void push(struct rtl_export *export, uint32_t number, struct rtl_span span)
 {
     struct rtl_stream *stream = stream_find(export, number);
-    if (stream == NULL)
-        return;
     if (stream->depth == stream->room) {
         size_t room = stream->room > 0 ? stream->room * 2 : 16;
         struct rtl_span *open = realloc(stream->open, room * sizeof *open);
@@ -193,7 +190,7 @@ static struct rtl_span pop(struct rtl_export *export, const struct tbed_event *e
     struct rtl_stream *stream = stream_find(export, event->stream);
     struct rtl_span span = {.id = TBED_ID_INVALID};
     uint32_t inside = event->of.end.inside;
-    if (stream != NULL && stream->depth > inside) {
+    if (stream->depth > inside) {
         struct rtl_span *place = &stream->open[stream->depth - 1 - inside];
         span = *place;
         memmove(place, place + 1, inside * sizeof *place);
@@ -498,8 +495,7 @@ static void write_event(struct rtl_export *export, const struct tbed_event *even
 /* The header is written when the first event is known, because it may need its time. */
 static void take_event(struct rtl_export *export, const struct tbed_event *event, struct rtl_span span)
 {
-    const struct rtl_stream *stream = stream_find(export, event->stream);
-    if (stream != NULL && stream->is_left_out) {
+    if (stream_find(export, event->stream)->is_left_out) {
         export->report.left_out_count += event->type == TBED_EVENT_BEGIN;
         return;
     }
