@@ -80,14 +80,13 @@ static size_t find_process(struct tbed_reader *reader, const struct export_threa
     size_t low = 0, high = threads->process_count; /* they are in ascending order */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (tbed_process_get(reader, middle, &process) && process.stream < number)
+        tbed_process_get(reader, middle, &process);
+        if (process.stream < number)
             low = middle + 1;
         else
             high = middle;
     }
-    bool found =
-        low < threads->process_count && tbed_process_get(reader, low, &process) && process.stream == number;
-    return found ? low : SIZE_MAX;
+    return tbed_process_get(reader, low, &process) && process.stream == number ? low : SIZE_MAX;
 }
 
 /* ---- Threads ---- */
@@ -226,17 +225,17 @@ static int compare_last(const void *left, const void *right)
 
 /*
  * In the order in which threads began, each takes over the track of the thread that ended first, if that was before
- * it began. A thread that ended before this one began must have begun earlier, so it already has a track.
+ * it began. A thread that ended before this one began must have begun earlier, so it already has a track. Of a group, fewer
+ * have been taken over than have begun, so there is always one left.
  */
 static void share_places(struct export_thread **by_first, struct export_thread **by_last, size_t count)
 {
     size_t ended = 0;
     for (size_t i = 0; i < count; i++) {
         struct export_thread *thread = by_first[i];
-        while (ended < count && compare_groups(by_last[ended], thread) < 0)
+        while (compare_groups(by_last[ended], thread) < 0)
             ended++;
-        if (ended == count || compare_groups(by_last[ended], thread) != 0 ||
-            by_last[ended]->last_tick >= thread->first_tick)
+        if (by_last[ended]->last_tick >= thread->first_tick)
             continue;
         thread->tid = by_last[ended]->tid;
         thread->is_guest = true;

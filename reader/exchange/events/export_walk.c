@@ -5,6 +5,7 @@
  */
 #include "reader/exchange/events/export_walk.h"
 
+#include "reader/core/base/workers.h"
 #include "reader/exchange/events/export_json.h"
 #include "reader/exchange/events/export_live.h"
 #include "reader/exchange/shared/message_put.h"
@@ -83,12 +84,6 @@ const char *tbed_export_process_name(struct export_walk *walk, size_t process, s
 
 /* ---- One trace ---- */
 
-static bool is_cancelled(const struct export_walk *walk)
-{
-    const bool *flag = walk->job->options.is_cancelled;
-    return flag != NULL && __atomic_load_n(flag, __ATOMIC_RELAXED);
-}
-
 static bool is_over(struct export_walk *walk)
 {
     walk->is_over |= walk->names.is_out_of_memory || walk->message.is_out_of_memory;
@@ -126,11 +121,8 @@ static bool counts(struct export_walk *walk, const struct export_visitor *visito
         if (visitor->takes_allocations)
             return true;
         walk->allocation_count++;
-        tbed_export_note(walk,
-                         visitor->live == NULL    ? TBED_EXPORT_NOTE_ALLOCATIONS
-                         : options->skip_counters ? TBED_EXPORT_NOTE_SKIPPED_COUNTERS
-                                                  : TBED_EXPORT_NOTE_LIVE,
-                         1);
+        tbed_export_note(
+            walk, options->skip_counters ? TBED_EXPORT_NOTE_SKIPPED_COUNTERS : TBED_EXPORT_NOTE_LIVE, 1);
         return true;
     case TBED_EVENT_UNKNOWN:
         tbed_export_note(walk, TBED_EXPORT_NOTE_UNKNOWN, 1);
@@ -148,18 +140,17 @@ static enum tbed_status walk_stream(struct export_walk *walk, const struct expor
         tbed_assembler_open_filtered(walk->reader, &walk->thread->stream, 1, walk->filter, &assembler);
     if (status != TBED_OK)
         return status;
-    if (visitor->open_thread != NULL)
-        visitor->open_thread(visitor->context);
+    visitor->open_thread(visitor->context);
     while (!is_over(walk) && (status = tbed_assembler_next(assembler, &step)) == TBED_OK) {
         if (counts(walk, visitor, &step))
             visitor->step(visitor->context, &step);
-        if (is_cancelled(walk))
+        if (tbed_is_cancelled(walk->job->options.is_cancelled))
             status = TBED_ERR_CANCELLED;
         if (status != TBED_OK)
             break;
     }
     tbed_assembler_close(assembler);
-    if (status == TBED_END && visitor->close_thread != NULL)
+    if (status == TBED_END)
         visitor->close_thread(visitor->context);
     return status == TBED_END ? TBED_OK : status;
 }
@@ -175,7 +166,7 @@ static bool put_live(void *context, uint64_t tick, uint64_t nbytes)
     struct live_target *target = context;
     target->visitor->live(target->visitor->context, target->pid, tbed_export_time(target->walk, tick),
                           nbytes);
-    return !is_over(target->walk) && !is_cancelled(target->walk);
+    return !is_over(target->walk) && !tbed_is_cancelled(target->walk->job->options.is_cancelled);
 }
 
 static enum tbed_status walk_live(struct export_walk *walk, const struct export_visitor *visitor)
@@ -183,7 +174,7 @@ static enum tbed_status walk_live(struct export_walk *walk, const struct export_
     enum tbed_status status = TBED_OK;
     struct tbed_process_info info;
     walk->thread = NULL;
-    if (walk->allocation_count == 0 || visitor->live == NULL || walk->job->options.skip_counters)
+    if (walk->allocation_count == 0 || walk->job->options.skip_counters)
         return TBED_OK;
     for (size_t i = 0; i <= walk->threads.process_count && status == TBED_OK && !is_over(walk); i++) {
         struct live_target target = {.walk = walk, .visitor = visitor};
@@ -202,7 +193,7 @@ static enum tbed_status walk_trace(struct export_walk *walk, const struct export
     tbed_export_names_clear(&walk->names);
     enum tbed_status status =
         tbed_export_threads_make(walk->reader, walk->filter, false, &walk->taken, renumbered, &walk->threads);
-    if (status == TBED_OK && visitor->open_trace != NULL)
+    if (status == TBED_OK)
         visitor->open_trace(visitor->context);
     for (size_t i = 0; i < walk->threads.count && status == TBED_OK && !is_over(walk); i++) {
         walk->thread = walk->threads.rows[i];

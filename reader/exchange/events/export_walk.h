@@ -35,16 +35,16 @@ struct export_walk {
     bool is_over; /* the format has no memory, or has failed to write */
 };
 
-/* What a format does; all but 'step' may be NULL. */
+/* What a format does. */
 struct export_visitor {
     void (*open_trace)(void *context);
     void (*open_thread)(void *context);
     void (*step)(void *context, const struct tbed_step *step);
     void (*close_thread)(void *context);
-    bool takes_allocations; /* 'step' writes allocation events; 'live' is NULL */
-    /* Bytes live in a process; 0: streams without one. NULL: the format has no counters. */
+    bool takes_allocations; /* 'step' writes allocation events, and there is no 'live' */
+    /* Bytes live in a process; 0: streams without one. */
     void (*live)(void *context, uint64_t pid, int64_t ns, uint64_t nbytes);
-    void (*close_trace)(void *context);
+    void (*close_trace)(void *context); /* may be NULL */
     void *context;
 };
 
