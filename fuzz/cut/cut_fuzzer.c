@@ -199,13 +199,13 @@ static void check_converted_merge(struct tbed_reader *reader, struct tbed_reader
 
 static void check_merges(struct tbed_reader *reader, struct tbed_reader *cut)
 {
-    static const int64_t shifts_ns[] = {0, -3000000000, INT64_MAX};
+    static const int64_t shifts_ns[] = {0, -3000000000, INT64_MAX}, one_shift_ns[] = {0, 0, 5};
     check_merge(reader, cut);
     check_converted_merge(reader, cut, TBED_MERGE_SAME_START, NULL);
     check_converted_merge(reader, cut, TBED_MERGE_SAME_START, shifts_ns);
     check_converted_merge(reader, cut, TBED_MERGE_WALL_CLOCK, NULL);
     check_converted_merge(reader, cut, TBED_MERGE_WALL_CLOCK, shifts_ns);
-    check_converted_merge(reader, cut, TBED_MERGE_SAME_CLOCK, shifts_ns);
+    check_converted_merge(reader, cut, TBED_MERGE_SAME_CLOCK, one_shift_ns);
 }
 
 static void check(struct tbed_reader *reader, const struct tbed_filter *filter, const char *path,
@@ -227,10 +227,12 @@ static void check(struct tbed_reader *reader, const struct tbed_filter *filter, 
 static void check_refusals(struct tbed_reader *reader, const char *existing)
 {
     struct tbed_cut_options cut = {.size = 0};
-    struct tbed_merge_options merge = {.size = 0};
+    struct tbed_merge_options merge = {.size = 0},
+                              odd = {.size = sizeof odd, .time = TBED_MERGE_SAME_START + 1};
     REQUIRE(tbed_trace_cut(reader, existing, NULL, NULL, NULL) == TBED_ERR_EXISTS);
     REQUIRE(tbed_trace_cut(reader, existing, &cut, NULL, NULL) == TBED_ERR_ARGUMENT);
     REQUIRE(tbed_traces_merge(&reader, 1, existing, &merge, NULL, NULL, NULL) == TBED_ERR_ARGUMENT);
+    REQUIRE(tbed_traces_merge(&reader, 1, existing, &odd, NULL, NULL, NULL) == TBED_ERR_ARGUMENT);
     REQUIRE(tbed_traces_merge(NULL, 0, existing, NULL, NULL, NULL, NULL) == TBED_ERR_ARGUMENT);
 }
 

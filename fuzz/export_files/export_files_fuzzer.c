@@ -10,6 +10,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -211,6 +212,7 @@ static void interrupt(const struct order *order)
     for (size_t i = 0; i < count; i++)
         REQUIRE(tbed_new_file_open(to, false, 0600, &files[i], NULL) == TBED_OK &&
                 tbed_new_file_name(&files[i]));
+    REQUIRE(!tbed_new_file_exchange(&files[0]) && errno == ENOENT);
     tbed_new_files_remove();
     for (size_t i = 0; i < count; i++)
         tbed_new_file_abandon(&files[i]);

@@ -169,8 +169,7 @@ void tbed_event_copy_end(struct stream_copy *copy, const struct tbed_event *even
     uint64_t *words = copy_words(copy, event);
     if (words != NULL)
         store_word(words + 2, begin_tick);
-    if (copy->out.stack.count > 0)
-        copy->out.stack.count--;
+    copy->out.stack.count--;
 }
 
 void tbed_event_copy_leave(struct stream_copy *copy, const struct tbed_event *event, size_t at)

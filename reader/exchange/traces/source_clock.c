@@ -9,6 +9,8 @@
 #include "reader/core/file/reader_state.h"
 #include "reader/core/records/metadata.h"
 
+#include <math.h>
+
 #define ANCHOR_ERROR_NS 1000 /* of reading two clocks one after the other */
 #define RATE_ERROR      1e-4 /* of the rate in the header */
 #define SLEW_MAX        5e-4 /* by which CLOCK_REALTIME and CLOCK_MONOTONIC are slewed at most */
@@ -28,13 +30,7 @@ bool tbed_clocks_are_alike(const struct tbed_reader *reader, const struct tbed_r
     if (a->clock != b->clock || memcmp(a->clock_unit, b->clock_unit, sizeof a->clock_unit) != 0)
         return false;
     double rate = (double)a->ticks_per_second, rate_b = (double)b->ticks_per_second;
-    double difference = rate > rate_b ? rate - rate_b : rate_b - rate;
-    return difference <= rate * SLEW_MAX;
-}
-
-static double difference_of(double a, double b)
-{
-    return a > b ? a - b : b - a;
+    return fabs(rate - rate_b) <= rate * SLEW_MAX;
 }
 
 /* The difference of two unsigned numbers, which may be large. */
@@ -52,9 +48,8 @@ bool tbed_clocks_are_one(const struct tbed_reader *reader, const struct tbed_rea
     double monotonic_ns = subtract(a->anchor_monotonic_ns, b->anchor_monotonic_ns);
     double realtime_ns = (double)(a->anchor_realtime_ns / 2 - b->anchor_realtime_ns / 2) * 2;
     double ticks_ns = subtract(a->anchor_ticks, b->anchor_ticks) * 1e9 / (double)a->ticks_per_second;
-    double allowed_ns = SAME_START_NS + difference_of(monotonic_ns, 0) * SLEW_MAX;
-    return difference_of(monotonic_ns, realtime_ns) <= allowed_ns &&
-           difference_of(monotonic_ns, ticks_ns) <= allowed_ns;
+    double allowed_ns = SAME_START_NS + fabs(monotonic_ns) * SLEW_MAX;
+    return fabs(monotonic_ns - realtime_ns) <= allowed_ns && fabs(monotonic_ns - ticks_ns) <= allowed_ns;
 }
 
 /* ---- Quality ---- */
@@ -97,7 +92,7 @@ static void judge_several(const struct tbed_reader *reader, const struct tbed_tr
     if (ns > 0)
         quality->drift_ppm = (nominal_ns / ns - 1) * 1e6;
     /* The line through the two nearest anchors goes on; it is as good as they are far apart. */
-    double part = count > 1 ? (double)ticks_beyond(info, first, last) / (ticks / (double)(count - 1)) : 0;
+    double part = (double)ticks_beyond(info, first, last) / (ticks / (double)(count - 1));
     quality->uncertainty_ns = nearest(ANCHOR_ERROR_NS * (1 + 2 * part));
 }
 
@@ -110,7 +105,7 @@ void tbed_clock_quality_get_sized(const struct tbed_reader *reader, struct tbed_
     const struct tbed_anchor *anchors = anchors_of(reader, &count);
     tbed_reader_info(reader, &info);
     quality.has_wall_clock =
-        reader->header.clock != TBED_CLOCK_USER && count > 0 && (count > 1 || anchors->realtime_ns != 0);
+        reader->header.clock != TBED_CLOCK_USER && (count > 1 || anchors->realtime_ns != 0);
     if (quality.has_wall_clock) {
         quality.anchor_count = (uint32_t)count;
         if (count == 1)

@@ -97,8 +97,7 @@ enum tbed_status tbed_trace_copy_add(struct trace_copy *copy, struct copy_source
     raise_to(&copy->counters.next_reserved_id,
              reader->has_counters ? source->ids.reserved_end : TBED_ID_METADATA);
     for (unsigned i = 0; i < TBED_DROP_CAUSE_COUNT; i++)
-        if (__builtin_add_overflow(copy->counters.drops[i], info.drops[i], &copy->counters.drops[i]))
-            copy->counters.drops[i] = UINT64_MAX;
+        copy->counters.drops[i] = info.drops[i];
     errno = EFBIG;
     return copy->counters.next_stream <= UINT32_MAX ? TBED_OK : TBED_ERR_WRITE;
 }
@@ -115,7 +114,7 @@ void tbed_trace_copy_choose_anchor(const struct tbed_reader *reader, struct tbed
         if (anchors[i].ticks == fields->anchor_ticks &&
             anchors[i].monotonic_ns == fields->anchor_monotonic_ns)
             return;
-    if (reader->metadata->anchors.count == 0 || fields->anchor_monotonic_ns == 0)
+    if (fields->anchor_monotonic_ns == 0)
         return;
     fields->anchor_ticks = anchors[0].ticks;
     fields->anchor_realtime_ns = anchors[0].realtime_ns;

@@ -21,8 +21,8 @@ struct trace_copy {
 };
 
 /*
- * Prepares a source: nothing is added to its ids and streams. Raises the counters for what it has. Errors: ERR_BUSY;
- * ERR_WRITE with EFBIG: more streams or ids than a trace can have.
+ * Prepares a source: nothing is added to its ids and streams. The counters, which are zero, become those of what it has.
+ * Errors: ERR_BUSY; ERR_WRITE with EFBIG: more streams or ids than a trace can have.
  */
 enum tbed_status tbed_trace_copy_add(struct trace_copy *copy, struct copy_source *source,
                                      struct tbed_reader *reader, const struct tbed_filter *filter);

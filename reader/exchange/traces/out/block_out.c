@@ -138,13 +138,12 @@ void tbed_block_out_end_span(struct block_out *out, uint64_t tick)
     size_t nwords = is_deep ? 3 : 1;
     uint64_t *words =
         tbed_block_out_put(out, tick, is_deep ? TBED_TAG_EXTENDED : TBED_TAG_END, span.id, nwords);
-    if (words != NULL && is_deep && nwords == 3) {
+    if (words != NULL && nwords == 3) {
         words[1] = tbed_word_order(
             tbed_extended_head_make((struct tbed_extended_head){.type = TBED_EXT_END, .nwords = 2}));
         words[2] = tbed_word_order(span.begin_tick);
     }
-    if (out->stack.count > 0)
-        out->stack.count--;
+    out->stack.count--;
 }
 
 void tbed_block_out_close(struct block_out *out, uint64_t last_tick)

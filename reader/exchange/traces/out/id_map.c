@@ -82,13 +82,12 @@ static void end_pages(struct strings_out *strings, size_t count)
 
 /* ---- Entries ---- */
 
-static void store_entry(uint8_t *place, const uint8_t *content, uint32_t nbytes)
+/* The content is there already. */
+static void store_head(uint8_t *place, uint32_t nbytes)
 {
-    struct tbed_disk_string head = {tbed_le32_make(nbytes),
-                                    tbed_le32_make(tbed_string_hash(content, nbytes))};
+    struct tbed_disk_string head = {
+        tbed_le32_make(nbytes), tbed_le32_make(tbed_string_hash(place + TBED_STRING_HEAD_NBYTES, nbytes))};
     memcpy(place, &head, sizeof head);
-    if (content != place + sizeof head)
-        memcpy(place + sizeof head, content, nbytes);
 }
 
 /* Copies the content with the references of the new trace. It has been checked. */
@@ -109,7 +108,7 @@ static void copy_content(struct strings_out *strings, const struct waiting_strin
             for (unsigned i = 0; i < 4; i++)
                 content[from + i] = (uint8_t)(id >> (24 - 8 * i));
         }
-    store_entry(waiting->place, content, entry.nbytes);
+    store_head(waiting->place, entry.nbytes);
 }
 
 static uint32_t add_string(struct strings_out *strings, struct id_map *source, uint32_t id)
@@ -180,7 +179,7 @@ uint32_t tbed_strings_out_text(struct strings_out *strings, const char *text, ui
     uint8_t *content = place + TBED_STRING_HEAD_NBYTES;
     memcpy(content, text, nbytes);
     content[nbytes] = TBED_STRING_TERMINATOR;
-    store_entry(place, content, nbytes + 1);
+    store_head(place, nbytes + 1);
     return id;
 }
 
