@@ -219,6 +219,34 @@ static void ranges_of_ids_are_written_where_they_are_used(void **state)
     tbed_reader_close(reader);
 }
 
+/* Two events in native code whose module has a long name: of one byte more in the second. */
+static void record_long_modules(struct tbed_writer *writer)
+{
+    struct tbed_recorder *recorder = tbed_recorder_open_given(writer, "main", 1);
+    for (size_t more = 0; more < 2; more++) {
+        char name[6004] = "/xx";
+        for (size_t i = 1 + more; i + 1 < sizeof name; i += 2)
+            memcpy(name + i, "\xC3\xA9", 2);
+        struct tbed_unit_options unit = {
+            .size = sizeof unit, .kind = TBED_UNIT_NATIVE, .base = 0x1000, .pc_count = 64, .name = name};
+        name[sizeof name - 1 - more] = '\0';
+        give(recorder, TBED_GIVEN_INSTANT, tbed_unit_register(writer, &unit), 1 + more);
+    }
+}
+
+static void long_names_are_not_cut_inside_a_code_point(void **state)
+{
+    const char *from = make_given("long.tbed", record_long_modules), *to = in_folder("long.mm_profdata");
+    struct seen seen[3];
+    (void)state;
+    for (uint32_t version = 8; version <= 9; version++) {
+        export_file(from, to, version);
+        struct tbed_reader *reader = read_back(to);
+        assert_int_equal(see_all(reader, seen, 3), 2);
+        tbed_reader_close(reader);
+    }
+}
+
 /* Does any string of a profile lead back to itself? measureme's tools would follow it until their stack ends. */
 static void expect_no_circle(const char *path)
 {
@@ -304,6 +332,7 @@ int main(void)
         cmocka_unit_test(spans_are_written_when_they_end),
         cmocka_unit_test(what_has_no_place_is_told),
         cmocka_unit_test(ranges_of_ids_are_written_where_they_are_used),
+        cmocka_unit_test(long_names_are_not_cut_inside_a_code_point),
         cmocka_unit_test(circles_are_cut),
         cmocka_unit_test(wrong_arguments_are_refused),
         cmocka_unit_test(every_golden_trace_is_exported),

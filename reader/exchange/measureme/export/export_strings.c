@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "format/base/utf8.h"
 #include "reader/core/names/id_info.h"
 #include "reader/exchange/measureme/export/export.h"
 
@@ -212,11 +213,12 @@ static uint64_t export_stand_in(struct export *export, uint32_t trace_id)
 {
     char text[TEXT_NBYTES_MAX];
     size_t nbytes = tbed_id_spell(export->reader, trace_id, TBED_NAME_ALL, text, sizeof text);
-    export->is_out_of_memory = export->is_out_of_memory || nbytes == TBED_NO_MEMORY;
-    if (nbytes >= sizeof text)
-        nbytes = sizeof text - 1;
-    while (nbytes > 0 && nbytes == sizeof text - 1 && ((uint8_t)text[nbytes - 1] & 0x80) != 0)
-        nbytes--; /* perhaps cut inside a code point */
+    if (nbytes == TBED_NO_MEMORY) {
+        export->is_out_of_memory = true;
+        nbytes = 0;
+    } else if (nbytes >= sizeof text) {
+        nbytes = tbed_utf8_cut_nbytes((const uint8_t *)text, sizeof text - 1);
+    }
     return tbed_export_text(export, text, nbytes);
 }
 
