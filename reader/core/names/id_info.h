@@ -45,4 +45,8 @@ enum tbed_status tbed_place_spell(const struct tbed_reader *reader, uint32_t id,
 size_t tbed_id_spell(const struct tbed_reader *reader, uint32_t id, enum tbed_name_part part, char *buffer,
                      size_t buffer_nbytes);
 
+/* As tbed_argument_text(), but TBED_NO_MEMORY if there is no memory for an id's text. */
+size_t tbed_argument_spell(const struct tbed_reader *reader, const struct tbed_argument *argument,
+                           char *buffer, size_t buffer_nbytes);
+
 #endif

@@ -8,6 +8,7 @@
  */
 #include "reader/core/base/number_text.h"
 #include "reader/core/base/quoted.h"
+#include "reader/core/names/id_info.h"
 #include "reader/core/names/text_out.h"
 
 #include <inttypes.h>
@@ -47,6 +48,7 @@ static void put_id(struct text_out *out, const struct tbed_reader *reader, uint3
 {
     struct tbed_name name;
     enum tbed_status status = tbed_name_get(reader, id, &name);
+    out->has_no_memory |= status == TBED_ERR_MEMORY;
     if (status == TBED_ERR_CACHE_FULL || status == TBED_ERR_MEMORY) {
         size_t left = tbed_out_left(out);
         char *buffer = left > 0 ? out->buffer + out->nbytes : NULL;
@@ -121,6 +123,15 @@ size_t tbed_argument_text(const struct tbed_reader *reader, const struct tbed_ar
     put_value(&out, reader, argument, true);
     tbed_out_end(&out);
     return out.nbytes;
+}
+
+size_t tbed_argument_spell(const struct tbed_reader *reader, const struct tbed_argument *argument,
+                           char *buffer, size_t buffer_nbytes)
+{
+    struct text_out out = {.buffer = buffer, .room = buffer_nbytes};
+    put_value(&out, reader, argument, true);
+    tbed_out_end(&out);
+    return out.has_no_memory ? TBED_NO_MEMORY : out.nbytes;
 }
 
 size_t tbed_arguments_text(const struct tbed_reader *reader, const struct tbed_arguments *arguments,

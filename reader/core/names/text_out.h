@@ -13,7 +13,8 @@
 struct text_out {
     char *buffer; /* NULL if there is no room */
     size_t room;
-    size_t nbytes; /* goes on counting when the room is used up */
+    size_t nbytes;      /* goes on counting when the room is used up */
+    bool has_no_memory; /* for the text of an id */
 };
 
 /* Room for what comes next, the terminator included. */

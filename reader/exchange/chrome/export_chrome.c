@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE 1
 #include "format/base/sized.h"
+#include "reader/core/names/id_info.h"
 #include "reader/exchange/chrome/chrome_batches.h"
 #include "reader/exchange/events/export_live.h"
 #include "reader/exchange/shared/new_file.h"
@@ -90,7 +91,8 @@ static void put_process(struct chrome *chrome, size_t index, const struct tbed_p
     size_t nbytes = index == 0 ? tbed_export_crate(chrome->writer.reader, crate, sizeof crate) : 0;
     open_metadata(chrome, "process_name", chrome->threads.pids[index], 0);
     tbed_text_puts(text, "name\":");
-    if (nbytes > 0)
+    text->is_out_of_memory |= nbytes == TBED_NO_MEMORY;
+    if (nbytes > 0 && nbytes != TBED_NO_MEMORY)
         tbed_json_quote(text, crate, nbytes);
     else
         tbed_chrome_put_id_text(&chrome->writer, process->name_id);

@@ -5,6 +5,7 @@
  */
 #include "reader/exchange/events/export_threads.h"
 #include "reader/analysis/filter/filter.h"
+#include "reader/core/names/id_info.h"
 #include "reader/exchange/events/export_json.h"
 
 #include <stdlib.h>
@@ -290,7 +291,7 @@ size_t tbed_export_crate(const struct tbed_reader *reader, char *name, size_t ro
     char *text = malloc(EXPORT_TEXT_MAX);
     size_t nbytes = 0;
     if (text == NULL)
-        return 0;
+        return TBED_NO_MEMORY;
     tbed_string_resolve(reader, TBED_ID_METADATA, text, EXPORT_TEXT_MAX, &nbytes);
     const char *command = strstr(text, "\"cmd\"");
     const char *found =

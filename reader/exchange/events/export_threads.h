@@ -51,7 +51,7 @@ const struct export_thread *tbed_export_threads_find(const struct export_threads
 
 /*
  * The name of the crate that a measureme profile was made from, taken from rustc's command line in its metadata.
- * Writes at most 'room' bytes and returns their count; 0 if there is none.
+ * Writes at most 'room' bytes and returns their count; 0 if there is none; TBED_NO_MEMORY.
  */
 size_t tbed_export_crate(const struct tbed_reader *reader, char *name, size_t room);
 

@@ -6,6 +6,7 @@
 #include "reader/exchange/events/export_walk.h"
 
 #include "reader/core/base/workers.h"
+#include "reader/core/names/id_info.h"
 #include "reader/exchange/events/export_json.h"
 #include "reader/exchange/events/export_live.h"
 #include "reader/exchange/shared/message_put.h"
@@ -75,7 +76,8 @@ const char *tbed_export_process_name(struct export_walk *walk, size_t process, s
     struct tbed_process_info info;
     char *crate = walk->names.buffer;
     *nbytes_ret = process == 0 ? tbed_export_crate(walk->reader, crate, 256) : 0;
-    if (*nbytes_ret > 0)
+    walk->names.is_out_of_memory |= *nbytes_ret == TBED_NO_MEMORY;
+    if (*nbytes_ret > 0 && *nbytes_ret != TBED_NO_MEMORY)
         return crate;
     if (!tbed_process_get(walk->reader, process, &info) || info.name_id == TBED_ID_INVALID)
         return "";

@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "format/base/utf8.h"
+#include "reader/core/names/id_info.h"
 #include "reader/exchange/measureme/export/export.h"
 
 #include <stdlib.h>
@@ -60,7 +61,11 @@ static void put_value(const struct export *export, struct tbed_text *text,
         put_text(text, argument->value.text, argument->nbytes);
         return;
     }
-    nbytes = tbed_argument_text(export->reader, argument, number, sizeof number);
+    nbytes = tbed_argument_spell(export->reader, argument, number, sizeof number);
+    if (nbytes == TBED_NO_MEMORY) {
+        text->is_out_of_memory = true;
+        return;
+    }
     if (nbytes < sizeof number) {
         put_text(text, number, nbytes);
         return;
