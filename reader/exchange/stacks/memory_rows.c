@@ -26,8 +26,6 @@ static size_t stack_name(void *context, uint32_t id, char *buffer, size_t buffer
     uint32_t locations[TBED_STACK_DEPTH_MAX - 1];
     size_t nbytes = 0, room;
     size_t count = tbed_stack_locations(reader, id, locations, TBED_STACK_DEPTH_MAX - 1);
-    if (count > TBED_STACK_DEPTH_MAX - 1)
-        count = TBED_STACK_DEPTH_MAX - 1;
     if (count == 0)
         locations[count++] = id;
     while (count-- > 0) {

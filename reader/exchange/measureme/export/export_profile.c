@@ -136,7 +136,7 @@ static uint64_t make_metadata(struct export *export, const struct facts *facts)
     char *text = NULL;
     size_t nbytes = 0;
     FILE *out = open_memstream(&text, &nbytes);
-    export->is_out_of_memory = export->is_out_of_memory || out == NULL;
+    export->is_out_of_memory |= out == NULL;
     if (out == NULL)
         return 0;
     fprintf(out, "{ \"start_time\": %" PRId64 ", \"process_id\": %" PRIu32 ", \"cmd\": \"",
@@ -148,7 +148,7 @@ static uint64_t make_metadata(struct export *export, const struct facts *facts)
     put_counter(out, &facts->info);
     fputs(" }", out);
     bool has_memory = fclose(out) == 0;
-    export->is_out_of_memory = export->is_out_of_memory || !has_memory;
+    export->is_out_of_memory |= !has_memory;
     uint64_t id = has_memory ? tbed_export_text(export, text, nbytes) : 0;
     free(text);
     return id;

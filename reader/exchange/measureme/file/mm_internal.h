@@ -108,7 +108,7 @@ void tbed_mm_position_at(const struct mm_file *file, enum mm_stream stream, uint
                          struct mm_position *position_ret);
 bool tbed_mm_position_next(struct mm_position *position); /* to the next segment; false past the last */
 bool tbed_mm_position_take(struct mm_position *position, void *bytes_ret,
-                           size_t nbytes); /* reads all bytes, or returns false */
+                           size_t nbytes); /* reads all bytes, at least one, or returns false */
 
 static inline uint64_t tbed_mm_position_address(const struct mm_position *position)
 {

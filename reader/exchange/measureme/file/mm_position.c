@@ -73,8 +73,7 @@ bool tbed_mm_position_take(struct mm_position *position, void *bytes_ret, size_t
         if (!tbed_mm_position_next(position))
             return false;
     }
-    if (nbytes > 0)
-        memcpy(to, position->at, nbytes);
+    memcpy(to, position->at, nbytes);
     position->at += nbytes;
     return true;
 }

@@ -226,8 +226,11 @@ static void start_entry(struct import_strings *strings)
     strings->joined_at = SIZE_MAX;
 }
 
-/* Keeps the label of a damaged entry if a separator precedes the damage; INVALID: there is none. */
-static bool read_label(struct import_strings *strings, uint64_t address, uint32_t *string_id_ret)
+/*
+ * Keeps the label of a damaged entry if a separator precedes the damage; INVALID: there is none. Its components were added
+ * when the entry was read, so there is memory for them.
+ */
+static void read_label(struct import_strings *strings, uint64_t address, uint32_t *string_id_ret)
 {
     struct mm_string_walk walk;
     struct mm_component component;
@@ -236,16 +239,15 @@ static bool read_label(struct import_strings *strings, uint64_t address, uint32_
     mm_string_walk_start(strings->import->file, address, &walk);
     while (separator == NULL) {
         if (mm_component_next(&walk, &component) != TBED_OK)
-            return true;
+            return;
         if (!component.is_reference)
             separator = memchr(component.text, SEPARATOR, component.nbytes);
         if (separator != NULL)
             component.nbytes = (uint32_t)(separator - component.text);
-        if ((component.is_reference || component.nbytes > 0) && !add_component(strings, &component))
-            return false;
+        if (component.is_reference || component.nbytes > 0)
+            add_component(strings, &component);
     }
     *string_id_ret = store_entry(strings);
-    return true;
 }
 
 /*
@@ -267,8 +269,7 @@ static bool read_entry(struct import_strings *strings, struct mm_string_walk *wa
     } else {
         if (!strings->is_told)
             tell(strings, status, walk->damage_address);
-        if (!read_label(strings, address, string_id_ret))
-            return false;
+        read_label(strings, address, string_id_ret);
     }
     strings->import->report->string_count += *string_id_ret != TBED_ID_INVALID;
     return true;
