@@ -2,7 +2,8 @@
  * Whatever traces contain, what is exported as folded stacks, pprof, callgrind, speedscope and heaptrack is read by strict
  * parsers, of time and of memory, of one trace and of several. The output does not depend on the number of threads.
  *
- * The first byte behind the last complete page says whether a part of the time is left out.
+ * The lowest bits of the first byte behind the last complete page say whether a part of the time is left out, and whether native
+ * code is resolved, to names that are not UTF-8.
  *
  * Mutator: trace
  *
@@ -85,14 +86,27 @@ static void check_cancelled(const char *name, struct tbed_reader *reader, bool b
     close(fd);
 }
 
+static size_t resolve(void *context, const struct tbed_unit_info *unit, const char *path, uint64_t pc,
+                      struct tbed_frame *frames, size_t capacity)
+{
+    static const struct tbed_frame found[] = {{"inl\xFF;ined", "a\x80.c", 7, true}, {"\xC3", NULL, 0, false}};
+    (void)context, (void)unit, (void)path;
+    for (size_t i = 0; i < capacity && i < pc % 3; i++)
+        frames[i] = found[i];
+    return pc % 3;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
     static const char *const sums[] = {"folded", "pprof", "callgrind", "speedscope"};
     struct tbed_reader *reader = open_input(data, nbytes);
     struct tbed_trace_info info;
     struct tbed_filter *filter = NULL;
+    struct tbed_resolver resolver = {.size = sizeof resolver, .frames = resolve};
     if (reader == NULL)
         return 0;
+    if ((choice_at(data, nbytes, 0) & 2) != 0)
+        REQUIRE(tbed_reader_set_resolver(reader, &resolver) == TBED_OK);
     tbed_reader_limit_text(reader, 0);
     tbed_reader_info(reader, &info);
     struct tbed_filter_options cut = {.size = sizeof cut,

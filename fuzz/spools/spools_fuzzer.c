@@ -24,6 +24,8 @@
 #define TEXT_NBYTES  ((size_t)1 << 20)
 #define HEAD_NBYTES  2
 
+#define PACKED_NBYTES ((size_t)100 << 10)
+
 struct work {
     bool (*call)(struct work *work); /* false: it has failed */
     const uint8_t *times;
@@ -136,6 +138,32 @@ static bool move_text(struct work *work)
     return is_fine;
 }
 
+/* ---- A compressed text ---- */
+
+/* Numbers that do not become smaller, so that there is more of them than fits into the packer. */
+static bool pack_text(struct work *work)
+{
+    static uint64_t noise[PACKED_NBYTES / sizeof(uint64_t)];
+    const size_t pieces_max = work->nbytes / UNIT_NBYTES;
+    struct tbed_error error;
+    bool is_fine = true;
+    for (size_t i = 0; noise[1] == 0 && i < sizeof noise / sizeof noise[0]; i++)
+        noise[i] = failing_mix(i, UINT64_C(0x9E3779B97F4A7C15));
+    for (enum tbed_compression by = TBED_COMPRESSION_GZIP; is_fine && by <= TBED_COMPRESSION_ZSTD; by++) {
+        struct export_out out;
+        uint64_t nbytes = 0;
+        if (tbed_export_out_open(&out, work->fd, by) != TBED_OK)
+            return false;
+        for (size_t i = 0; is_fine && i < pieces_max && i < 3; i++) {
+            tbed_text_put(&out.text, (const char *)noise, sizeof noise);
+            is_fine = tbed_export_out_spill(&out);
+        }
+        is_fine = tbed_export_out_close(&out, &nbytes, &error) == TBED_OK && is_fine;
+        REQUIRE(!is_fine || (nbytes > 0 && nbytes < 4 * sizeof noise));
+    }
+    return is_fine;
+}
+
 /* ---- A list ---- */
 
 static bool read_list(struct span_spool *spool, size_t count, bool is_backward)
@@ -204,7 +232,7 @@ static void run_failing(void *context)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
-    static bool (*const calls[])(struct work *) = {sort_rows, move_text, fill_list, put_counters};
+    static bool (*const calls[])(struct work *) = {sort_rows, move_text, pack_text, fill_list, put_counters};
     if (nbytes < HEAD_NBYTES + FAILING_PLAN_NBYTES)
         return 0;
     scratch_folder(); /* sets where unnamed files are */
