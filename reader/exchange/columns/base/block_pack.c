@@ -40,8 +40,9 @@ static enum tbed_status zstd_open(struct block_packer *packer)
 
 static bool zstd_pack(struct block_packer *packer, const void *bytes, size_t nbytes, struct tbed_text *to)
 {
-    size_t room = packer->library.compressBound(nbytes);
-    if (packer->library.isError(room) || !tbed_text_reserve(to, room))
+    size_t room =
+        packer->library.compressBound(nbytes); /* of far too many bytes: an error, which is far too much */
+    if (!tbed_text_reserve(to, room))
         return false;
     size_t packed =
         packer->library.compressCCtx(packer->zstd, to->bytes + to->nbytes, room, bytes, nbytes, ZSTD_LEVEL);
@@ -88,22 +89,21 @@ static enum tbed_status gzip_open(struct block_packer *packer)
     return packer->has_gzip ? TBED_OK : TBED_ERR_MEMORY;
 }
 
+/* The bound for INT_MAX bytes is less than UINT_MAX, and what has as much room is compressed at once. */
 static bool gzip_pack(struct block_packer *packer, const void *bytes, size_t nbytes, struct tbed_text *to)
 {
     z_stream *gzip = &packer->gzip;
-    if (nbytes > INT_MAX || deflateReset(gzip) != Z_OK)
-        return false;
+    deflateReset(gzip); /* fails only if there is no stream; the bound counts on it */
     uLong room = deflateBound(gzip, nbytes);
-    if (room > UINT_MAX || !tbed_text_reserve(to, room))
+    if (nbytes > INT_MAX || !tbed_text_reserve(to, room))
         return false;
     gzip->next_in = (unsigned char *)(uintptr_t)bytes;
     gzip->avail_in = (unsigned)nbytes;
     gzip->next_out = (unsigned char *)to->bytes + to->nbytes;
     gzip->avail_out = (unsigned)room;
-    if (deflate(gzip, Z_FINISH) != Z_STREAM_END)
-        return false;
+    bool is_done = deflate(gzip, Z_FINISH) == Z_STREAM_END;
     to->nbytes += room - gzip->avail_out;
-    return true;
+    return is_done;
 }
 
 /* ---- Either ---- */

@@ -13,7 +13,7 @@
 void tbed_text_set_get(const struct text_set *set, uint32_t index, const char **bytes_ret, size_t *nbytes_ret)
 {
     size_t start = index > 0 ? set->ends[index - 1] : 0;
-    *bytes_ret = set->bytes.bytes + start;
+    *bytes_ret = set->bytes.bytes != NULL ? set->bytes.bytes + start : ""; /* NULL if all are empty */
     *nbytes_ret = set->ends[index] - start;
 }
 

@@ -49,12 +49,11 @@ static enum tbed_status write_open_file(const struct column_export *export, cons
 {
     const struct export_job *job = export->job;
     struct export_out out;
-    uint64_t nbytes = 0;
-    enum tbed_status status = tbed_export_out_open(&out, fd, TBED_COMPRESSION_NONE);
-    if (status != TBED_OK)
-        return fail_plainly(job->error, status);
     struct tbed_error error;
-    status = tbed_parquet_table_write(export, table, compression, &out, counts);
+    uint64_t nbytes = 0;
+    tbed_export_out_open(&out, fd,
+                         TBED_COMPRESSION_NONE); /* pages are compressed instead: this cannot fail */
+    enum tbed_status status = tbed_parquet_table_write(export, table, compression, &out, counts);
     enum tbed_status closed = tbed_export_out_close(&out, &nbytes, &error);
     job->result->nbytes += nbytes;
     if (closed != TBED_OK && (status == TBED_OK || status == TBED_ERR_MEMORY)) {

@@ -122,7 +122,7 @@ static bool text_of_row(const struct parquet_column *column, struct parquet_scra
 {
     if (column->names == NULL) {
         size_t start = row > 0 ? column->values[row - 1] : 0;
-        *bytes = column->text.bytes + start;
+        *bytes = column->text.bytes != NULL ? column->text.bytes + start : ""; /* NULL if all are empty */
         *nbytes = column->values[row] - start;
         return true;
     }

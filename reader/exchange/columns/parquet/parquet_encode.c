@@ -159,7 +159,7 @@ void tbed_parquet_put_delta(struct tbed_text *to, const uint64_t *values, size_t
     tbed_thrift_varint(to, BLOCK);
     tbed_thrift_varint(to, MINIBLOCK_COUNT);
     tbed_thrift_varint(to, count);
-    tbed_thrift_zigzag(to, count > 0 ? (int64_t)values[0] : 0);
+    tbed_thrift_zigzag(to, (int64_t)values[0]);
     for (size_t at = 1; at < count;) {
         size_t in_block = 0;
         for (; in_block < BLOCK && at < count; in_block++, at++)

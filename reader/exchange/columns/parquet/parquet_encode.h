@@ -26,7 +26,7 @@ unsigned tbed_parquet_width(uint64_t greatest);
 /* Runs of equal values and groups of packed ones (RLE / bit-packing hybrid), each below 2^width; 'width' is at most 32. */
 void tbed_parquet_put_hybrid(struct tbed_text *to, const uint64_t *values, size_t count, unsigned width);
 
-/* DELTA_BINARY_PACKED of 64-bit values. */
+/* DELTA_BINARY_PACKED of 64-bit values, at least one. */
 void tbed_parquet_put_delta(struct tbed_text *to, const uint64_t *values, size_t count);
 
 /* A text of PLAIN: its length and its bytes. */

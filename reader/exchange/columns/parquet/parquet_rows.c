@@ -120,11 +120,17 @@ static bool put_text(struct writing *writing, struct parquet_column *column, con
            tbed_parquet_column_put_text(column, writing->clean.bytes, writing->clean.nbytes);
 }
 
+static uint64_t bits_of(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
 static bool put_value(struct writing *writing, size_t at, const struct tbed_batch *batch, size_t row)
 {
     const struct tbed_column_values *values = &batch->columns[writing->sources[at]];
     struct parquet_column *column = &writing->file.columns[at];
-    uint64_t bits;
     if (is_null(values, row))
         return tbed_parquet_column_put_null(column);
     switch (writing->table->columns[writing->sources[at]].type) {
@@ -133,15 +139,14 @@ static bool put_value(struct writing *writing, size_t at, const struct tbed_batc
     case TBED_COLUMN_U64:
         return tbed_parquet_column_put(column, values->u64[row]);
     case TBED_COLUMN_F64:
-        memcpy(&bits, &values->f64[row], sizeof bits);
-        return tbed_parquet_column_put(column, bits);
+        return tbed_parquet_column_put(column, bits_of(values->f64[row]));
     case TBED_COLUMN_NAME:
         return tbed_parquet_column_put(column, values->codes[row]);
     case TBED_COLUMN_TEXT:
-        return put_text(writing, column, table_text_at(values, row),
-                        values->offsets[row + 1] - values->offsets[row]);
+        break;
     }
-    return false;
+    return put_text(writing, column, table_text_at(values, row),
+                    values->offsets[row + 1] - values->offsets[row]);
 }
 
 /* The second in which the row's time lies. */

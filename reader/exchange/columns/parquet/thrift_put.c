@@ -25,13 +25,8 @@ void tbed_thrift_zigzag(struct tbed_text *to, int64_t value)
 
 static void put_field(struct thrift *thrift, unsigned field, enum thrift_type type)
 {
-    unsigned *last = &thrift->field[thrift->depth], step = field - *last;
-    if (step <= 15) {
-        put_byte(thrift->to, step << 4 | type);
-    } else {
-        put_byte(thrift->to, type);
-        tbed_thrift_zigzag(thrift->to, (int64_t)field);
-    }
+    unsigned *last = &thrift->field[thrift->depth];
+    put_byte(thrift->to, (field - *last) << 4 | type);
     *last = field;
 }
 

@@ -32,7 +32,7 @@ struct thrift {
 void tbed_thrift_varint(struct tbed_text *to, uint64_t value);
 void tbed_thrift_zigzag(struct tbed_text *to, int64_t value);
 
-/* Fields of a struct come in the order of their numbers. */
+/* Fields of a struct come in the order of their numbers, which are at most 15: none of Parquet's is larger. */
 void tbed_thrift_bool(struct thrift *thrift, unsigned field, bool value);
 void tbed_thrift_byte(struct thrift *thrift, unsigned field, uint8_t value);
 void tbed_thrift_i32(struct thrift *thrift, unsigned field, int32_t value);
