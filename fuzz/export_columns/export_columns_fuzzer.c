@@ -71,7 +71,7 @@ static enum tbed_status make_export(const struct work *work, struct tbed_reader 
     struct tbed_export_options options = {.size = sizeof options, .overwrite = true, .thread_count = 1};
     if (work->kind != TBED_FOREIGN_CTF) {
         options.compression = work->compression;
-        options.table = is_parquet || work->table != NULL ? work->table : "spans";
+        options.table = work->table; /* NULL: all, or "spans" as CSV */
     }
     if (is_parquet && work->table != NULL)
         options.host = "host";
@@ -139,6 +139,34 @@ static void check_library(struct tbed_reader *reader)
     REQUIRE(tbed_export(csv, &reader, 1, scratch_path("columns"), &options, NULL, NULL) ==
             TBED_ERR_NO_LIBRARY);
     has_no_libraries = false;
+}
+
+/* A folder that has the file already, that is a file, or whose files would have too long a path. */
+static void check_folders(struct tbed_reader *reader)
+{
+    struct tbed_export_options options = {.size = sizeof options, .table = "info"};
+    const struct tbed_format *parquet = format_of_kind(TBED_FOREIGN_PARQUET);
+    struct tbed_trace_info info;
+    struct tbed_error error;
+    char path[4096];
+    tbed_reader_info(reader, &info);
+    REQUIRE(tbed_export(parquet, &reader, 1, scratch_path("columns"), &options, NULL, NULL) == TBED_OK);
+    REQUIRE(tbed_export(parquet, &reader, 1, scratch_path("columns"), &options, NULL, &error) ==
+            TBED_ERR_EXISTS);
+    REQUIRE(error.detail == info.file_id);
+    memset(path, '/', sizeof path);
+    const char *folder = scratch_path("columns");
+    memcpy(path + sizeof path - 32 - strlen(folder), folder, strlen(folder));
+    path[sizeof path - 32] = '\0';
+    REQUIRE(tbed_export(parquet, &reader, 1, path, &options, NULL, &error) == TBED_ERR_OPEN);
+    REQUIRE(error.system_errno == ENAMETOOLONG);
+    take_files(scratch_path("columns"));
+    scratch_put(scratch_path("columns"), "", 0);
+    REQUIRE(tbed_export(parquet, &reader, 1, scratch_path("columns"), &options, NULL, NULL) == TBED_ERR_OPEN);
+    options.table = "histogram"; /* of what */
+    REQUIRE(tbed_export(parquet, &reader, 1, scratch_path("columns"), &options, NULL, NULL) ==
+            TBED_ERR_ARGUMENT);
+    REQUIRE(unlink(scratch_path("columns")) == 0);
 }
 
 /* Options that a format does not have are refused. */
@@ -211,6 +239,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
             unlink(scratch_path("columns")) == 0);
     try_all(&work, &plan);
     check_library(reader);
+    check_folders(reader);
     check_refusals(reader);
     work.table = "nothing";
     REQUIRE(make_export(&work, reader, scratch_path("columns")) == TBED_ERR_ARGUMENT);

@@ -14,6 +14,8 @@
 
 #include "fuzz/support/failing.h"
 #include "fuzz/support/fuzz.h"
+#include "fuzz/support/rich_trace.h"
+#include "fuzz/support/scratch.h"
 #include "fuzz/support/strict_parquet.h"
 #include "reader/exchange/columns/parquet/parquet_file.h"
 
@@ -21,6 +23,7 @@
 #define GROUP_NBYTES (2 + 4 * COLUMN_COUNT)
 #define ROWS_MAX     4096
 #define RUNS_MAX     100
+#define NAMES        (PARQUET_INSTANT + 1) /* a type of columns, besides those of enum parquet_type */
 
 struct recipe {
     uint8_t nulls;  /* 0: none; 1: all; otherwise each row that is a multiple of it */
@@ -33,10 +36,36 @@ enum values { COUNTED, CONSTANT, SCATTERED, EXTREME, VALUES_COUNT };
 
 struct input {
     const uint8_t *groups, *end;
-    enum parquet_type types[COLUMN_COUNT];
+    unsigned types[COLUMN_COUNT];
     enum tbed_compression compression;
+    const struct tbed_scan *names;
     int file_errno; /* of failing writes; 0: memory runs out */
 };
+
+/* ---- Names ---- */
+
+/* The names of a trace, and one that is no UTF-8, which is asked for. */
+static const struct tbed_scan *scan_of_names(void)
+{
+    static struct tbed_scan *scan;
+    struct tbed_constraint constraint = {.compare = TBED_EQUAL, .is_text = true, .text = "\xFF", .nbytes = 1};
+    const struct tbed_scan_options options = {
+        .size = sizeof options, .constraints = &constraint, .constraint_count = 1, .thread_count = 1};
+    const struct tbed_table *spans = tbed_table_find("spans");
+    struct tbed_tables *tables;
+    struct tbed_batch batch;
+    if (scan != NULL)
+        return scan;
+    while (strcmp(spans->columns[constraint.column].name, "label") != 0)
+        constraint.column++;
+    rich_trace_put(scratch_path("names"));
+    REQUIRE(tbed_tables_open(scratch_path("names"), &tables, NULL) == TBED_OK);
+    REQUIRE(tbed_scan_open(tables, spans, &options, &scan, NULL) == TBED_OK);
+    while (tbed_scan_next(scan, &batch) == TBED_OK)
+        continue;
+    REQUIRE(tbed_scan_name_count(scan) > 1);
+    return scan;
+}
 
 /* ---- Values ---- */
 
@@ -61,6 +90,8 @@ static bool put_value(struct parquet_column *column, const struct recipe *recipe
     if (recipe->nulls == 1 || (recipe->nulls > 0 && row % recipe->nulls == 0))
         return tbed_parquet_column_put_null(column);
     uint64_t value = value_of(recipe, row);
+    if (column->names != NULL)
+        return tbed_parquet_column_put(column, value % tbed_scan_name_count(column->names->scan));
     if (column->type != PARQUET_TEXT)
         return tbed_parquet_column_put(column, value);
     memset(text, '0', recipe->nbytes);
@@ -87,14 +118,21 @@ static bool put_group(struct parquet_file *file, const uint8_t *group)
 static bool put_file(const struct input *input, struct export_out *out)
 {
     static const char *const pairs[][2] = {{"key", "value"}, {NULL, NULL}};
+    struct parquet_names names = {.scan = input->names};
     struct parquet_file file = {.out = out, .column_count = COLUMN_COUNT, .compression = input->compression};
+    file.scratch.names = &names;
     bool is_fine = tbed_block_packer_open(input->compression, &file.scratch.packer) == TBED_OK;
-    for (size_t i = 0; i < COLUMN_COUNT; i++)
-        file.columns[i] = (struct parquet_column){.name = "column", .type = input->types[i]};
+    for (size_t i = 0; i < COLUMN_COUNT; i++) {
+        bool is_name = input->types[i] == NAMES;
+        file.columns[i] = (struct parquet_column){.name = "column",
+                                                  .type = is_name ? PARQUET_TEXT : input->types[i],
+                                                  .names = is_name ? &names : NULL};
+    }
     for (const uint8_t *at = input->groups; is_fine && input->end - at >= GROUP_NBYTES; at += GROUP_NBYTES)
         is_fine = tbed_parquet_file_flush(&file) && put_group(&file, at);
     is_fine = is_fine && tbed_parquet_file_end(&file, pairs);
     tbed_parquet_file_free(&file);
+    free(names.indexes);
     return is_fine;
 }
 
@@ -150,7 +188,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     struct input input = {
         .groups = at + 1 + COLUMN_COUNT, .end = data + nbytes, .compression = compressions[*at % 3]};
     for (size_t i = 0; i < COLUMN_COUNT; i++)
-        input.types[i] = at[1 + i] % (PARQUET_INSTANT + 1);
+        input.types[i] = at[1 + i] % (NAMES + 1);
+    input.names = scan_of_names();
     check_file(input);
     failing_run(&plan, put_failing, &input);
     input.file_errno = ENOSPC;
