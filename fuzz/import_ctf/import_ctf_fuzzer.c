@@ -1,9 +1,11 @@
 /*
  * Whatever the records are that the process sends which reads CTF, the trace made of them verifies, and it has the spans
- * that the report counts. If memory runs out on the way, that fails or gives the same. babeltrace2's library itself is not fuzzed: it may crash, in that process.
+ * that the report counts. If memory runs out on the way, that fails or gives the same; if they cannot be read, the
+ * trace is damaged. babeltrace2's library itself is not fuzzed: it may crash, in that process.
  *
  * SPDX-License-Identifier: MIT
  */
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -33,6 +35,17 @@ static void import_failing(void *given)
     close(fd);
 }
 
+static void import_unreadable(void)
+{
+    struct tbed_import_report report = {.kind = TBED_FOREIGN_CTF};
+    int records = open("/dev/null", O_WRONLY), fd = memfd_create("trace", MFD_CLOEXEC);
+    REQUIRE(records >= 0 && fd >= 0);
+    REQUIRE(tbed_ctf_records_import(records, fd, &report, NULL, NULL) == TBED_OK);
+    REQUIRE(report.event_count == 0 && report.damage_count == 1);
+    close(records);
+    close(fd);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
     static const struct failing_plan each = {.run_count = RUNS_MAX};
@@ -47,6 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     close(fd);
     struct run run = {records, report};
     failing_run(&each, import_failing, &run);
+    import_unreadable();
     close(records);
     return 0;
 }
