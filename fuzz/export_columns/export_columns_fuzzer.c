@@ -6,13 +6,15 @@
  * are a few, also chooses the compression and the table.
  *
  * Mutator: trace
- * Link with: -Wl,--wrap=dlopen
+ * Link with: -Wl,--wrap=dlopen,--wrap=openat,--wrap=close
  *
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -141,6 +143,77 @@ static void check_library(struct tbed_reader *reader)
     has_no_libraries = false;
 }
 
+/* ---- Files that fail in a folder of CTF ---- */
+
+static const char *failing_name; /* cannot be made; NULL: all can */
+static bool close_fails;
+
+int __real_openat(int folder, const char *name, int flags, mode_t mode);
+int __wrap_openat(int folder, const char *name, int flags, ...);
+int __wrap_openat(int folder, const char *name, int flags, ...)
+{
+    va_list values;
+    va_start(values, flags);
+    mode_t mode = (flags & (O_CREAT | __O_TMPFILE)) != 0 ? va_arg(values, mode_t) : 0;
+    va_end(values);
+    errno = EIO;
+    return failing_name != NULL && strcmp(name, failing_name) == 0 ? -1
+                                                                   : __real_openat(folder, name, flags, mode);
+}
+
+int __real_close(int fd);
+int __wrap_close(int fd);
+int __wrap_close(int fd)
+{
+    int result = __real_close(fd);
+    errno = close_fails ? EIO : errno;
+    return close_fails ? -1 : result;
+}
+
+static enum tbed_status export_ctf(struct tbed_reader *reader, const char *to, bool overwrite)
+{
+    struct tbed_export_options options = {.size = sizeof options, .overwrite = overwrite};
+    return tbed_export(format_of_kind(TBED_FOREIGN_CTF), &reader, 1, to, &options, NULL, NULL);
+}
+
+/* Without threads there are no streams, whose files could fail. */
+static void check_ctf(struct tbed_reader *reader)
+{
+    char path[4096];
+    failing_name = "metadata";
+    REQUIRE(export_ctf(reader, scratch_path("columns"), true) == TBED_ERR_WRITE);
+    failing_name = "stream-0";
+    enum tbed_status status = export_ctf(reader, scratch_path("columns"), true);
+    bool has_streams = status != TBED_OK;
+    REQUIRE(status == TBED_OK || status == TBED_ERR_WRITE);
+    failing_name = NULL;
+    close_fails = true;
+    status = export_ctf(reader, scratch_path("columns"), true);
+    close_fails = false;
+    REQUIRE(status == (has_streams ? TBED_ERR_WRITE : TBED_OK));
+    REQUIRE(export_ctf(reader, scratch_path("columns"), true) == TBED_OK);
+    scratch_put(scratch_path("columns/other"), "", 0);
+    REQUIRE(export_ctf(reader, scratch_path("columns"), true) == TBED_ERR_EXISTS);
+    REQUIRE(unlink(scratch_path("columns/other")) == 0);
+    take_files(scratch_path("columns"));
+    scratch_put(scratch_path("columns"), "", 0);
+    REQUIRE(export_ctf(reader, scratch_path("columns"), true) == TBED_ERR_NOT_REGULAR);
+    REQUIRE(unlink(scratch_path("columns")) == 0);
+    REQUIRE(export_ctf(reader, scratch_path("columns///"), false) == TBED_OK);
+    take_files(scratch_path("columns"));
+    REQUIRE(export_ctf(reader, scratch_path("nothing/columns"), false) == TBED_ERR_OPEN);
+    memset(path, 'x', sizeof path);
+    path[sizeof path - 2] = '\0';
+    REQUIRE(export_ctf(reader, path, false) == TBED_ERR_ARGUMENT);
+    struct tbed_reader *readers[] = {reader, reader};
+    struct tbed_export_options options = {.size = sizeof options};
+    REQUIRE(tbed_export(format_of_kind(TBED_FOREIGN_CTF), readers, 2, scratch_path("columns"), &options, NULL,
+                        NULL) == TBED_OK);
+    take_files(scratch_path("columns"));
+}
+
+/* ---- What is refused ---- */
+
 /* A folder that has the file already, that is a file, or whose files would have too long a path. */
 static void check_folders(struct tbed_reader *reader)
 {
@@ -240,6 +313,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     try_all(&work, &plan);
     check_library(reader);
     check_folders(reader);
+    check_ctf(reader);
     check_refusals(reader);
     work.table = "nothing";
     REQUIRE(make_export(&work, reader, scratch_path("columns")) == TBED_ERR_ARGUMENT);

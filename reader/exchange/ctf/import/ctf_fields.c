@@ -94,7 +94,7 @@ static void put_element(const struct ctf_library *library, struct ctf_put *put, 
         put_members(library, put, name, element, depth);
 }
 
-/* Returns false if the elements are no structures. */
+/* Returns false if the elements are no structures. 'depth' is below DEPTH_MAX. */
 static bool put_structures(const struct ctf_library *library, struct ctf_put *put, const char *name,
                            const bt_field *field, unsigned depth)
 {
@@ -103,7 +103,7 @@ static bool put_structures(const struct ctf_library *library, struct ctf_put *pu
         library->field_class_array_borrow_element_field_class_const(library->field_borrow_class_const(field));
     if (!is_type(library->field_class_get_type(of), BT_FIELD_CLASS_TYPE_STRUCTURE))
         return false;
-    for (uint64_t i = 0; i < count && i < ELEMENTS_MAX && depth < DEPTH_MAX; i++) {
+    for (uint64_t i = 0; i < count && i < ELEMENTS_MAX; i++) {
         const bt_field *element = library->field_array_borrow_element_field_by_index_const(field, i);
         char text[NAME_NBYTES];
         snprintf(text, sizeof text, "%s%llu", name, (unsigned long long)i);
