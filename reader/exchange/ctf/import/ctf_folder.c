@@ -39,10 +39,9 @@ static bool is_metadata(const char *path)
             memcmp(start, "/* CTF 1.8", 10) == 0);
 }
 
-static bool join(char to[CTF_PATH_NBYTES], const char *folder, const char *name)
+bool tbed_ctf_join(char to[CTF_PATH_NBYTES], const char *folder, const char *name)
 {
-    int nbytes = snprintf(to, CTF_PATH_NBYTES, "%s/%s", folder, name);
-    return nbytes > 0 && nbytes < CTF_PATH_NBYTES;
+    return (unsigned)snprintf(to, CTF_PATH_NBYTES, "%s/%s", folder, name) < CTF_PATH_NBYTES;
 }
 
 static void add(struct search *search, const char *path)
@@ -84,12 +83,12 @@ static void search_in(struct search *search, const char *path, unsigned depth)
     DIR *directory = inside != NULL ? opendir(path) : NULL;
     struct dirent *entry;
     search->is_out_of_memory |= inside == NULL;
-    bool is_trace = directory != NULL && join(inside, path, "metadata") && is_metadata(inside);
+    bool is_trace = directory != NULL && tbed_ctf_join(inside, path, "metadata") && is_metadata(inside);
     if (is_trace)
         add(search, path);
     while (directory != NULL && search->entry_count < ENTRIES_MAX && (entry = readdir(directory)) != NULL) {
         search->entry_count++;
-        if (entry->d_name[0] != '.' && join(inside, path, entry->d_name))
+        if (entry->d_name[0] != '.' && tbed_ctf_join(inside, path, entry->d_name))
             look_at(search, inside, entry->d_name, depth, is_trace);
     }
     if (directory != NULL)

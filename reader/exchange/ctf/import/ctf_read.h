@@ -47,6 +47,9 @@ struct ctf_folder {
 bool tbed_ctf_folder_find(const char *path, struct ctf_folder *folder_ret);
 void tbed_ctf_folder_free(struct ctf_folder *folder);
 
+/* "FOLDER/NAME". False: it is too long. */
+bool tbed_ctf_join(char to[CTF_PATH_NBYTES], const char *folder, const char *name);
+
 /* ---- ctf_worker.c: in the child ---- */
 
 #define CTF_EXIT_NO_LIBRARY 3

@@ -15,6 +15,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,12 +24,6 @@
 
 #define INDEX_MAGIC         0xC1F1DCC1u
 #define INDEX_HEADER_NBYTES 16u
-
-static bool join(char to[CTF_PATH_NBYTES], const char *folder, const char *name)
-{
-    int nbytes = snprintf(to, CTF_PATH_NBYTES, "%s/%s", folder, name);
-    return nbytes > 0 && nbytes < CTF_PATH_NBYTES;
-}
 
 /* ---- What is refused ---- */
 
@@ -87,8 +82,7 @@ static uint64_t intact_nbytes(const struct mapped_file *index, uint64_t nbytes)
     uint64_t entry_nbytes = load_be(index->bytes + 12, 4);
     if (entry_nbytes < 16)
         return 0;
-    for (uint64_t at = INDEX_HEADER_NBYTES; at <= index->nbytes && index->nbytes - at >= entry_nbytes;
-         at += entry_nbytes) {
+    for (uint64_t at = INDEX_HEADER_NBYTES; index->nbytes - at >= entry_nbytes; at += entry_nbytes) {
         uint64_t offset = load_be(index->bytes + at, 8), packet = load_be(index->bytes + at + 8, 8) / 8;
         if (offset != end || packet == 0 || packet > nbytes - end)
             break;
@@ -112,11 +106,12 @@ static bool write_all(int fd, const uint8_t *bytes, uint64_t nbytes)
 /* Copies what is intact of a file; nothing if there is none. */
 static bool copy_intact(struct ctf_refused *refused, const char *folder, const char *name, const char *to)
 {
-    char inside[CTF_PATH_NBYTES], index_path[CTF_PATH_NBYTES];
+    char inside[NAME_MAX + sizeof "index/.idx"], index_path[CTF_PATH_NBYTES];
     struct mapped_file index = {.nbytes = 0}, file = {.nbytes = 0};
     bool is_done = true;
-    if (snprintf(inside, sizeof inside, "index/%s.idx", name) < CTF_PATH_NBYTES &&
-        join(index_path, folder, inside) && tbed_mapped_file_open(index_path, -1, &index, NULL) == TBED_OK &&
+    snprintf(inside, sizeof inside, "index/%.*s.idx", NAME_MAX, name);
+    if (tbed_ctf_join(index_path, folder, inside) &&
+        tbed_mapped_file_open(index_path, -1, &index, NULL) == TBED_OK &&
         tbed_mapped_file_open(refused->path, -1, &file, NULL) == TBED_OK)
         refused->offset = intact_nbytes(&index, file.nbytes);
     if (refused->offset > 0) {
@@ -140,8 +135,8 @@ static bool shadow_trace(struct ctf_shadow *shadow, const char *from, const char
     while (is_done && (entry = readdir(directory)) != NULL) {
         char path[CTF_PATH_NBYTES], link[CTF_PATH_NBYTES];
         struct stat status;
-        if (!join(path, from, entry->d_name) || !join(link, to, entry->d_name) || lstat(path, &status) != 0 ||
-            !S_ISREG(status.st_mode))
+        if (!tbed_ctf_join(path, from, entry->d_name) || !tbed_ctf_join(link, to, entry->d_name) ||
+            lstat(path, &status) != 0 || !S_ISREG(status.st_mode))
             continue;
         struct ctf_refused *refused = refused_of(shadow, path);
         char *real = refused == NULL ? realpath(path, NULL) : NULL;
