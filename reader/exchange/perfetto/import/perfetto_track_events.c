@@ -264,9 +264,9 @@ static void put_value(struct perfetto_import *perfetto, uint64_t uuid, uint64_t 
                       const struct proto_field *value, bool is_f64)
 {
     uint32_t index = tbed_perfetto_counter_index(perfetto, uuid);
-    struct perfetto_in_track *track = tbed_perfetto_track(perfetto, uuid);
-    if (track == NULL || index == EVENT_NONE)
+    if (index == EVENT_NONE)
         return;
+    struct perfetto_in_track *track = tbed_perfetto_track(perfetto, uuid); /* known, as it has an index */
     if (track->counter_id == TBED_ID_INVALID)
         track->counter_id =
             track->name_id != TBED_ID_INVALID ? track->name_id : tbed_event_intern(&perfetto->events, "", 0);
@@ -391,14 +391,12 @@ static void end_aside(struct perfetto_import *perfetto, const struct event_row *
 }
 
 /*
- * A span that has the name of its track, as our export and Chrome's tracks have them, is an asynchronous one; or, if the
+ * The track is known, as the row has its index. A span that has the name of its track, as our export and Chrome's tracks have them, is an asynchronous one; or, if the
  * track is below a thread's, one of the thread that does not nest in it.
  */
 static void put_span(struct perfetto_import *perfetto, struct event_row *row, uint64_t uuid)
 {
     struct perfetto_in_track *track = tbed_perfetto_track(perfetto, uuid);
-    if (track == NULL)
-        return;
     uint32_t thread = tbed_perfetto_thread_above(perfetto, track);
     bool begins = row->type == EVENT_ROW_BEGIN, is_held = perfetto->aside.row_count > 0;
     bool has_own_name = !track->is_thread && !track->is_process && track->name_id != TBED_ID_INVALID;
