@@ -108,16 +108,15 @@ bool tbed_perfetto_time(struct perfetto_import *perfetto, uint32_t sequence, uin
                         int64_t *time_ret)
 {
     struct perfetto_clock *known = TBED_HASHMAP_FIND(&perfetto->clocks, key_of(sequence, clock));
-    int64_t ns, since;
+    int64_t ns, last;
     if (clock == PERFETTO_CLOCK_BOOT || (known == NULL && clock < LOCAL_FIRST))
         return ns_of(value, 1, time_ret); /* without a snapshot all clocks of the system are the same */
     if (known == NULL || !ns_of(value, known->unit, &ns))
         return false;
     if (known->is_incremental) {
-        if (__builtin_add_overflow(known->last, ns, &known->last))
+        if (__builtin_add_overflow(known->last, ns, &last))
             return false;
-        ns = known->last;
+        known->last = ns = last;
     }
-    return !__builtin_sub_overflow(ns, known->ns, &since) &&
-           !__builtin_add_overflow(known->time, since, time_ret);
+    return !__builtin_add_overflow(known->time, ns - known->ns, time_ret); /* neither is negative */
 }

@@ -83,6 +83,8 @@ TRACKS = b"".join((
     event(500_300, INSTANT, (23, "monotonic"), more=((58, 3),)),                 # 1,000,300
     event(7, INSTANT, (23, "incremental"), more=((58, 64),)),                    # 10 + 7 us: 1,007,000
     event(1, INSTANT, (23, "incremental"), more=((58, 64),)),                    # 1,008,000
+    event((2**63 - 1) // 1000, INSTANT, (23, "too late"), more=((58, 64),)),     # no time; the next one counts from 1,008,000
+    event(1, INSTANT, (23, "incremental"), more=((58, 64),)),                    # 1,009,000
     event(5, INSTANT, (23, "unknown clock"), more=((58, 99),)),
     event(1_000_010, COUNTER, (11, COUNT), (30, 9)),
     event(1_000_020, COUNTER, (11, COUNT), (44, 1.5)),
