@@ -140,12 +140,12 @@ def odd_notes():
               note("never ended", number(2, 0)), note("never ended", number(3, 1)), note("nested", sized(8, nested)), note("nested", sized(8, number(8, 4))),
               note("nested", sized(8, f64(6, 1) + f64(6, 2))), note("nested", sized(8, sized(8, "t") + sized(8, "u") + number(7, 1))),
               note("long", sized(12, sized(6, "y" * 9000))), note("array", sized(12, b"") + sized(12, number(17, 9)) + number(12, 1) + sized(12, number(6, 1))),
-              note("names", sized(11, number(10, 5) + number(3, 1)) + sized(11, number(1, 9) + number(3, 1)) + sized(11, number(3, 1)))]
+              note("escapes", sized(12, sized(6, "\x01" * 1200))), note("names", sized(11, number(10, 5) + number(3, 1)) + sized(11, number(1, 9) + number(3, 1)) + sized(11, number(3, 1)))]
     content = packet(event(INSTANT, sized(23, "odd"), number(4, 1), *values, track=2), time=100)
     for bad in (note("dictionary", deep(11, b"", 40)), note("array", deep(12, b"", 40)), note("nested", sized(8, deep(4, b"", 40))),
                 note("cut", sized(12, sized(12, b"\x0a\x09"))), note("cut", sized(11, b"\x52")), note("cut", sized(8, b"\x28")), sized(4, b"\x52\x09a")):
         content += packet(event(INSTANT, sized(23, "bad"), bad, track=2), time=110)
-    return HEAD + content
+    return HEAD + content + b"\x0a" + b"\xff" * 12
 
 
 def odd_clocks():
@@ -170,6 +170,7 @@ def odd_tracks():
     content += track(number(1, 22), sized(3, sized(1, "x") + number(6, 1)), sized(8, sized(3, "x") + number(3, 4) + number(3, 1) + number(3, 3) + number(4, 0) + sized(4, "x") + sized(5, "x") + number(6, 1) + sized(6, "u" * 64)))
     content += track(number(1, 23), sized(3, number(1, 5)), sized(4, number(1, 5) + number(2, 6) + sized(6, "x") + number(5, 1) + sized(1, "x") + sized(2, "x")))
     content += track(number(1, 24), sized(3, b"\x08"), sized(8, b"\x18")) + track(number(1, 25), sized(4, b"\x08")) + track(b"\x08")
+    content += track(number(1, 50), sized(4, number(1, 7) + number(2, 51)), sized(8, b"")) + packet(event(COUNTER, number(30, 5), track=50), time=4) + track(number(1, 51), sized(3, b"\x08"), sized(8, b""))
     content += track(number(1, 30), number(5, 31), sized(2, "loop")) + track(number(1, 31), number(5, 30)) + packet(event(BEGIN, sized(23, "loop"), track=30), time=5)
     content += packet(event(BEGIN, sized(23, "early"), track=40), time=6) + track(number(1, 40), sized(4, number(1, 7) + number(2, 9) + sized(5, "late")))
     content += track(number(1, 41), number(5, 2), sized(8, b""), sized(2, "of the thread")) + packet(event(COUNTER, number(30, 5), track=41), time=7) + packet(event(COUNTER, number(30, 5), track=42), time=8)
@@ -187,6 +188,7 @@ def odd_events():
     counters = b"".join(number(31, 3) + number(12, i) for i in range(20)) + b"".join(number(45, 4) + f64(46, i) for i in range(20))
     content += packet(event(INSTANT, sized(22, "a"), sized(22, "b"), sized(23, "many"), flows, counters, track=2), time=10)
     defaults = b"".join(number(31, 3) + number(45, 4) for _ in range(20))
+    content += packet(event(INSTANT, sized(12, varint(1) + b"\x80"), sized(23, "cut"), track=2), time=11)
     content += packet(sized(59, sized(11, defaults + sized(45, b"\x80"))))
     content += packet(event(INSTANT, sized(22, "massage"), sized(23, "no message"), track=2), time=20) + packet(event(INSTANT, sized(22, "message"), number(10, 1), track=2), time=21)
     content += packet(event(INSTANT, sized(22, "message"), sized(23, "m" * 9000), track=2), time=22) + packet(event(INSTANT, sized(22, "message"), sized(23, "m"), note("severity", number(3, 1)), track=2), time=23)

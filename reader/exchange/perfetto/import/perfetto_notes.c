@@ -193,7 +193,7 @@ static bool put_members(struct tbed_text *to, const struct perfetto_sequence *se
         is_fine = put_json(to, sequence, &field, depth + 1);
     }
     tbed_text_puts(to, is_dictionary ? "}" : "]");
-    return is_fine && !in.is_bad;
+    return is_fine; /* put_json() has read the message to its end */
 }
 
 static bool put_json(struct tbed_text *to, const struct perfetto_sequence *sequence,
