@@ -321,7 +321,7 @@ static void import_failing(void *given)
 
 /* ---- What needs no process ---- */
 
-#define PLACES_MAX 20
+#define PLACES_MAX 12
 
 static void find_failing(void *given)
 {
