@@ -359,13 +359,13 @@ static bool import_tails(struct import_strings *strings)
     return true;
 }
 
-/* Returns whether the string data has an entry at the address, which is that of a record. */
+/* Returns whether the string data has an entry at a record's address. The file may have changed since the index was read. */
 static bool has_string(const struct import_strings *strings, uint64_t address)
 {
     const struct index_entry key = {.address = address};
     const struct index_entry *found =
         bsearch(&key, strings->index, strings->index_count, sizeof key, compare_entries);
-    uint32_t string_id = strings->by_position[found->position];
+    uint32_t string_id = found != NULL ? strings->by_position[found->position] : 0;
     return string_id != 0 && string_id != TBED_ID_INVALID;
 }
 
