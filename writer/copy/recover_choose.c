@@ -7,7 +7,7 @@
 
 #include "writer/copy/recover.h"
 
-/* The better of two for one place comes first. */
+/* The better of two for one place, number or string page comes first: what is left of a header may claim any. */
 static int rank_of(const struct tbed_found *found)
 {
     return (found->is_intact ? 0 : 4) + (found->is_sealed ? 0 : 2) + (found->is_in_place ? 0 : 1);
@@ -25,6 +25,11 @@ static int compare_places(const void *a, const void *b)
     return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
+static int compare_quality(const struct tbed_found *x, const struct tbed_found *y)
+{
+    return rank_of(x) != rank_of(y) ? rank_of(x) - rank_of(y) : compare_places(x, y);
+}
+
 static int compare_numbers(const void *a, const void *b)
 {
     const struct tbed_found *x = a, *y = b;
@@ -34,7 +39,7 @@ static int compare_numbers(const void *a, const void *b)
         return x->stream < y->stream ? -1 : 1;
     if (x->sequence != y->sequence)
         return x->sequence < y->sequence ? -1 : 1;
-    return compare_places(a, b);
+    return compare_quality(x, y);
 }
 
 static bool has_string_page(const struct tbed_found *found)
@@ -49,7 +54,7 @@ static int compare_string_pages(const void *a, const void *b)
         return has_string_page(x) ? -1 : 1;
     if (has_string_page(x) && x->string_page != y->string_page)
         return x->string_page < y->string_page ? -1 : 1;
-    return compare_places(a, b);
+    return has_string_page(x) ? compare_quality(x, y) : compare_places(a, b);
 }
 
 static void sort_found(struct tbed_recover *recover, int (*compare)(const void *a, const void *b))

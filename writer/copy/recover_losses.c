@@ -218,7 +218,7 @@ static bool is_same_block(const struct tbed_found *kept, const struct tbed_found
            kept->sequence == found->sequence;
 }
 
-/* A block whose number another one has, was not chosen: part of what had that number is lost. */
+/* A block whose number another one has, was not chosen: part of what had that number is lost, unless it was a header alone. */
 static bool ask_damaged(struct tbed_recover *recover, const struct tbed_list *damaged,
                         const struct tbed_list *numbers)
 {
@@ -228,6 +228,8 @@ static bool ask_damaged(struct tbed_recover *recover, const struct tbed_list *da
         if (is_same_block(find_place(recover, items[i].page, items[i].cell), &items[i]))
             continue;
         loss.count = !has_number(numbers, &loss);
+        if (loss.count == 0 && items[i].used_nbytes == TBED_BLOCK_HEADER_NBYTES)
+            continue;
         if (!add(&recover->losses, &loss))
             return false;
     }

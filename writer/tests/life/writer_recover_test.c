@@ -217,6 +217,28 @@ static void each_zeroed_page_is_lost_alone_and_said_to_be(void **state)
     }
 }
 
+/* What is left of the header says that the page begins the block that a later page has, and has nothing yet. */
+static void an_empty_block_takes_no_number_from_a_sealed_one(void **state)
+{
+    (void)state;
+    unsigned tried = 0;
+    for (uint64_t page = 1; page + 7 < page_count(); page++) {
+        restore();
+        struct tbed_disk_block *header = (struct tbed_disk_block *)(void *)page_of(page);
+        struct tbed_block_fields here = tbed_block_load(page_of(page)),
+                                 later = tbed_block_load(page_of(page + 7));
+        if (here.kind != TBED_BLOCK_EVENTS || later.kind != TBED_BLOCK_EVENTS || here.stream != later.stream)
+            continue;
+        memset(page_of(page) + offsetof(struct tbed_disk_block, sequence), 0,
+               PAGE_NBYTES - offsetof(struct tbed_disk_block, sequence));
+        header->sequence = tbed_le32_make(later.sequence);
+        expect_loss(page);
+        assert_int_equal(expect_recovery().loss_count, 1);
+        tried++;
+    }
+    assert_true(tried > 0);
+}
+
 static void swapped_pages_return_to_their_places(void **state)
 {
     (void)state;
@@ -421,6 +443,7 @@ int main(void)
         cmocka_unit_test(trace_without_its_header_page_is_recovered),
         cmocka_unit_test(flipped_bit_in_the_header_costs_nothing),
         cmocka_unit_test(each_zeroed_page_is_lost_alone_and_said_to_be),
+        cmocka_unit_test(an_empty_block_takes_no_number_from_a_sealed_one),
         cmocka_unit_test(swapped_pages_return_to_their_places),
         cmocka_unit_test(inserted_bytes_cost_only_the_page_they_are_in),
         cmocka_unit_test(half_of_a_trace_is_recovered),
