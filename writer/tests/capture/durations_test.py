@@ -23,6 +23,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from functions_test import ENDS, THREADS, TRACEBED, Program, Trace, cases, check_trace, expect
 
 EVERYTHING = ["--minimum-duration=1ns"]
+TRIES_MAX = 5
 
 # Calls of 2 ms and calls that take no time, whose number is known.
 TIMES = r"""
@@ -67,31 +68,42 @@ class Patched(Program):
 KINDS = (Program, Patched) if platform.machine() == "x86_64" else (Program,)
 
 
+def run_everything(program, *arguments, options=()):
+    """
+    Where a thread moves to a processor whose clock is a little behind, a call seems to take no time: it is left out, and
+    said to be. Then the program is run again.
+    """
+    for _ in range(TRIES_MAX):
+        trace = program.run(*arguments, options=[*EVERYTHING, *options])
+        if "took less than the minimum duration" not in trace.said:
+            return trace
+    raise cases.Failure(f"calls took less than 1 ns in each of {TRIES_MAX} runs: {trace.said}")
+
+
 def test_all_are_long_enough_when_patched(folder):
     """The same through patched places, which have a quick path of their own."""
     for kind in KINDS[1:]:
-        trace = kind(folder, "waits_patched", "gcc", ["-O2"], seed=33).run(5, 10000, "run", options=EVERYTHING)
+        trace = run_everything(kind(folder, "waits_patched", "gcc", ["-O2"], seed=33), 5, 10000, "run")
         check_trace(trace)
         expect(sum(trace.left.values()) > 100, f"too few calls were left: {trace.left}")
         program = kind(folder, "waits_patched_threads", "gcc", ["-O1"], body=THREADS)
-        check_trace(program.run(3, 10000, "run", options=EVERYTHING))
+        check_trace(run_everything(program, 3, 10000, "run"))
 
 
 def test_all_are_long_enough(folder):
     """Each begin waits, and all are stored: through longjmp, exceptions, threads and every kind of end."""
     for compiler, flags in (("gcc", ["-O2"]), ("g++", ["-O2"]), ("clang++", ["-O1"])):
         program = Program(folder, "waits_" + compiler.replace("+", "p"), compiler, flags, seed=31)
-        trace = program.run(5, 10000, "run", options=EVERYTHING)
+        trace = run_everything(program, 5, 10000, "run")
         check_trace(trace)
         expect(compiler == "g++" or sum(trace.left.values()) > 100, f"{compiler}: too few calls were left: {trace.left}")
     program = Program(folder, "waits_threads", "gcc", ["-O1"], body=THREADS)
-    check_trace(program.run(3, 10000, "run", options=EVERYTHING))
+    check_trace(run_everything(program, 3, 10000, "run"))
     program = Program(folder, "waits_ends", "gcc", ["-O2"], body=ENDS)
     for how in ("exit", "thread"):
-        check_trace(program.run(4, 2000, how, options=EVERYTHING))
-    check_trace(program.run(4, 2000, "fork", options=EVERYTHING), parent_open=["main", "forks"])
-    trace = program.run(4, 2000, "run", options=[*EVERYTHING, "--clock=monotonic"])
-    check_trace(trace)
+        check_trace(run_everything(program, 4, 2000, how))
+    check_trace(run_everything(program, 4, 2000, "fork"), parent_open=["main", "forks"])
+    check_trace(run_everything(program, 4, 2000, "run", options=["--clock=monotonic"]))
 
 
 def record(program, minimum, *arguments, status=0):

@@ -231,7 +231,9 @@ class Program:
             self.kill_program(process.pid, kill_after)
         errors = process.communicate(timeout=300)[1]
         expect(process.returncode == status, f"{self.path} {arguments}: status {process.returncode}\n{errors}")
-        return Trace(self, trace)
+        found = Trace(self, trace)
+        found.said = errors
+        return found
 
     def kill_program(self, recorder, after):
         while not any(name.startswith("log.") for name in os.listdir(self.folder)):
