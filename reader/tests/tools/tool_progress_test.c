@@ -42,6 +42,7 @@ static struct slow start(const char *path)
         dup2(terminal, STDERR_FILENO);
         close(pipe_fds[0]);
         close(pipe_fds[1]);
+        signal(SIGINT, SIG_DFL); /* a shell ignores it for what runs in the background */
         alarm(60);
         execl(program_path(), "tracebed", "dump", path, (char *)NULL);
         _exit(127);
