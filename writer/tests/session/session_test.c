@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,7 +116,7 @@ static void log_both(const char *none, const char *nine)
     LOG_BOTH("nothing");
     LOG_BOTH("%d", INT32_MIN);
     LOG_BOTH("%u %d", UINT32_MAX, -1);
-    LOG_BOTH("%ld %lu %d", INT64_MIN, UINT64_MAX, INT32_MAX);
+    LOG_BOTH("%" PRId64 " %" PRIu64 " %d", INT64_MIN, UINT64_MAX, INT32_MAX);
     LOG_BOTH("%f %s", -0.5, "");
     LOG_BOTH("%p %s", (void *)&evaluated, none);
     LOG_BOTH("%d %s", -3, none);
@@ -167,10 +168,10 @@ static void one_text_reads_like_any_other(void **state)
         const char *text = letters + i;
         LOG_BOTH("%s", text);
         LOG_BOTH("%d %s", -i, text);
-        LOG_BOTH("%ld %s", INT64_MIN + i, text);
+        LOG_BOTH("%" PRId64 " %s", INT64_MIN + i, text);
         LOG_BOTH("%s %u", text, UINT32_MAX - (unsigned)i);
-        LOG_BOTH("%s %lu", text, UINT64_MAX - (unsigned)i);
-        LOG_BOTH("%lu %s %hd", UINT64_MAX / 3 + (unsigned)i, text, (short)-i);
+        LOG_BOTH("%s %" PRIu64, text, UINT64_MAX - (unsigned)i);
+        LOG_BOTH("%" PRIu64 " %s %hd", UINT64_MAX / 3 + (unsigned)i, text, (short)-i);
     }
     tbed_stop();
     struct tbed_reader *reader = test_reader_open(path, true);
