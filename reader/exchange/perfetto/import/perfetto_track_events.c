@@ -391,8 +391,8 @@ static void end_aside(struct perfetto_import *perfetto, const struct event_row *
 }
 
 /*
- * The track is known, as the row has its index. A span that has the name of its track, as our export and Chrome's tracks have them, is an asynchronous one; or, if the
- * track is below a thread's, one of the thread that does not nest in it.
+ * A span that has the name of its track, as our export and Chrome's tracks have them, is an asynchronous one; or, if the
+ * track is below a thread's, one of the thread that does not nest in it. The track is known, as the row has its index.
  */
 static void put_span(struct perfetto_import *perfetto, struct event_row *row, uint64_t uuid)
 {
