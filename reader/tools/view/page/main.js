@@ -295,8 +295,12 @@ async function start() {
     watch(generation, grow);
 }
 
-addEventListener("hashchange", () => {
-    if (location.hash !== "#" + address())
-        location.reload();
+// The address that was asked for: keepAddress() may have written its own over it meanwhile.
+addEventListener("hashchange", event => {
+    const { hash } = new URL(event.newURL);
+    if (hash === "#" + address())
+        return;
+    history.replaceState(null, "", hash);
+    location.reload();
 });
 start().catch(showTrouble);
