@@ -225,6 +225,14 @@ def test_answers_are_those_of_the_server(folder):
         healthy(page)
 
 
+def test_an_address_is_not_lost_while_the_page_writes_its_own(folder):
+    page = open_page(write_page(folder, work(folder)), "#tab=span")
+    # The event that tells of a new address comes after the page has written its own.
+    page.run("const own = location.hash; location.hash = '#tab=flame'; history.replaceState(null, '', own)")
+    page.wait("location.hash.includes('tab=flame') && document.body?.dataset.ready === '1'")
+    healthy(page)
+
+
 def test_each_process_has_its_own_counter_as_the_server_says(folder):
     trace = folder / "processes.tbed"
     cases.output_of(folder, cases.TRACEBED, "record", "-o", trace, "--", "sh", "-c", "ls; ls; ls")
