@@ -565,6 +565,14 @@ static bool addresses_limit(unsigned left)
     return setrlimit(RLIMIT_AS, &(struct rlimit){most, most}) == 0;
 }
 
+static void passes_in_little_space(int (*run)(void))
+{
+#if TEST_IS_SANITIZED
+    skip(); /* the sanitizer needs the address space */
+#endif
+    passes_in_a_child(run);
+}
+
 /* A map of 32 MiB would do for the moment, but not for what is recorded. */
 static int map_where_memory_is_short(void)
 {
@@ -580,10 +588,7 @@ static int map_where_memory_is_short(void)
 static void a_small_map_will_not_do(void **state)
 {
     (void)state;
-#if TEST_IS_SANITIZED
-    skip(); /* the sanitizer needs the address space */
-#endif
-    passes_in_a_child(map_where_memory_is_short);
+    passes_in_little_space(map_where_memory_is_short);
 }
 
 /* A program that maps three quarters of what it may map can do so while it is traced. */
@@ -601,10 +606,7 @@ static int map_beside_a_trace(void)
 static void a_trace_takes_little_of_a_limited_address_space(void **state)
 {
     (void)state;
-#if TEST_IS_SANITIZED
-    skip(); /* the sanitizer needs the address space */
-#endif
-    passes_in_a_child(map_beside_a_trace);
+    passes_in_little_space(map_beside_a_trace);
 }
 
 /* Files of 1 GiB are asked for, and the map has 64 MiB: the next file comes in time for what 64 MiB cannot hold. */
@@ -626,10 +628,7 @@ static int rotate_where_memory_is_short(void)
 static void a_series_goes_on_in_a_limited_address_space(void **state)
 {
     (void)state;
-#if TEST_IS_SANITIZED
-    skip(); /* the sanitizer needs the address space */
-#endif
-    passes_in_a_child(rotate_where_memory_is_short);
+    passes_in_little_space(rotate_where_memory_is_short);
 }
 
 /* The map may be smaller than the limit of the file, but not than a ring. */
@@ -651,10 +650,7 @@ static int map_rings_where_memory_is_short(void)
 static void a_ring_is_mapped_completely(void **state)
 {
     (void)state;
-#if TEST_IS_SANITIZED
-    skip(); /* the sanitizer needs the address space */
-#endif
-    passes_in_a_child(map_rings_where_memory_is_short);
+    passes_in_little_space(map_rings_where_memory_is_short);
 }
 
 static void a_file_that_cannot_be_mapped_changes_nothing(void **state)
