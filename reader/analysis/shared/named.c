@@ -100,12 +100,8 @@ static bool resolve(struct named_texts *texts, const struct tbed_reader *reader,
 static int compare_named(const void *left, const void *right)
 {
     const struct named *a = left, *b = right;
-    int order = memcmp(a->text, b->text, a->nbytes < b->nbytes ? a->nbytes : b->nbytes);
-    if (order != 0)
-        return order;
-    if (a->nbytes != b->nbytes)
-        return a->nbytes < b->nbytes ? -1 : 1;
-    return a->id < b->id ? -1 : a->id > b->id;
+    int order = tbed_text_order(a->text, a->nbytes, b->text, b->nbytes);
+    return order != 0 ? order : a->id < b->id ? -1 : a->id > b->id;
 }
 
 static bool prepare(const struct tbed_reader *reader, const struct tbed_analysis_options *options,

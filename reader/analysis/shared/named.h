@@ -6,6 +6,8 @@
 #ifndef TRACEBED_NAMED_H
 #define TRACEBED_NAMED_H
 
+#include <string.h>
+
 #include <tracebed/analysis.h>
 
 struct named {
@@ -14,6 +16,13 @@ struct named {
     uint32_t id;
     void *thing; /* the caller's */
 };
+
+/* By bytes; of a text and its start, the start comes first. */
+static inline int tbed_text_order(const char *a, size_t a_nbytes, const char *b, size_t b_nbytes)
+{
+    int order = memcmp(a, b, a_nbytes < b_nbytes ? a_nbytes : b_nbytes);
+    return order != 0 ? order : (a_nbytes > b_nbytes) - (a_nbytes < b_nbytes);
+}
 
 /* Texts in large chunks, which never move. */
 struct named_piece;

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "reader/analysis/shared/named.h"
 #include "reader/analysis/stacks/stacks_parts.h"
 
 #include <stdlib.h>
@@ -122,8 +123,7 @@ static int compare_ranked(const void *left, const void *right)
 {
     const struct stack_label *a = ((const struct ranked *)left)->label;
     const struct stack_label *b = ((const struct ranked *)right)->label;
-    int order = memcmp(a->text, b->text, a->nbytes < b->nbytes ? a->nbytes : b->nbytes);
-    return order != 0 ? order : (a->nbytes > b->nbytes) - (a->nbytes < b->nbytes);
+    return tbed_text_order(a->text, a->nbytes, b->text, b->nbytes);
 }
 
 static int compare_places(const void *left, const void *right)

@@ -17,12 +17,8 @@ static int compare_labels(const void *left, const void *right, void *context)
     const struct stat_labels *labels = context;
     const struct stat_label *a = &labels->rows[*(const uint32_t *)left];
     const struct stat_label *b = &labels->rows[*(const uint32_t *)right];
-    int order = memcmp(a->text, b->text, a->nbytes < b->nbytes ? a->nbytes : b->nbytes);
-    if (order != 0)
-        return order;
-    if (a->nbytes != b->nbytes)
-        return a->nbytes < b->nbytes ? -1 : 1;
-    return a->id < b->id ? -1 : a->id > b->id;
+    int order = tbed_text_order(a->text, a->nbytes, b->text, b->nbytes);
+    return order != 0 ? order : a->id < b->id ? -1 : a->id > b->id;
 }
 
 static bool is_same(const struct stat_label *left, const struct stat_label *right)

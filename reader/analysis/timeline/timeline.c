@@ -238,10 +238,8 @@ static int compare_items(const void *left, const void *right)
 static int compare_counters(const void *left, const void *right)
 {
     const struct tbed_timeline_counter *a = left, *b = right;
-    int order = memcmp(a->name, b->name, a->name_nbytes < b->name_nbytes ? a->name_nbytes : b->name_nbytes);
-    if (order != 0 || a->name_nbytes != b->name_nbytes)
-        return order != 0 ? order : a->name_nbytes < b->name_nbytes ? -1 : 1;
-    return a->process < b->process ? -1 : a->process > b->process;
+    int order = tbed_text_order(a->name, a->name_nbytes, b->name, b->name_nbytes);
+    return order != 0 ? order : a->process < b->process ? -1 : a->process > b->process;
 }
 
 static bool make_counters(struct job *job)

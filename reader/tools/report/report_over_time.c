@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE 1
+#include "reader/analysis/shared/named.h"
 #include "reader/tools/report/report.h"
 
 #include <stdlib.h>
@@ -107,13 +108,6 @@ const struct table report_moment_tables[REPORT_LABELS - REPORT_MOMENTS] = {
 
 /* ---- Rows ---- */
 
-static int compare_names(const char *left, size_t left_nbytes, const char *right, size_t right_nbytes)
-{
-    size_t nbytes = left_nbytes < right_nbytes ? left_nbytes : right_nbytes;
-    int order = memcmp(left, right, nbytes);
-    return order != 0 ? order : (left_nbytes > right_nbytes) - (left_nbytes < right_nbytes);
-}
-
 /* The timeline's row of a name; its rows are sorted. NULL: it has none. */
 static const struct tbed_timeline_row *find_row(const struct tbed_timeline *timeline, const char *name,
                                                 size_t nbytes)
@@ -125,18 +119,18 @@ static const struct tbed_timeline_row *find_row(const struct tbed_timeline *time
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         row = tbed_timeline_span(timeline, middle);
-        if (row != NULL && compare_names(row->name, row->name_nbytes, name, nbytes) < 0)
+        if (row != NULL && tbed_text_order(row->name, row->name_nbytes, name, nbytes) < 0)
             low = middle + 1;
         else
             high = middle;
     }
     row = tbed_timeline_span(timeline, low);
-    return row != NULL && compare_names(row->name, row->name_nbytes, name, nbytes) == 0 ? row : NULL;
+    return row != NULL && tbed_text_order(row->name, row->name_nbytes, name, nbytes) == 0 ? row : NULL;
 }
 
 static bool is_named(const struct tbed_timeline_counter *counter, const char *name, size_t nbytes)
 {
-    return counter != NULL && compare_names(counter->name, counter->name_nbytes, name, nbytes) == 0;
+    return counter != NULL && tbed_text_order(counter->name, counter->name_nbytes, name, nbytes) == 0;
 }
 
 /* The first counter of this name; those of other processes follow. Their number if there is none. */
